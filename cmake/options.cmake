@@ -1,0 +1,40 @@
+# Build options shared by every target, and ibf_library(): one static library per folder.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+option(IBF_WERROR "Warnings are errors" OFF)
+option(IBF_FAST_PART "Build only base, mad, routing, sim, daemon/{fabric,sm,sa} and their tests (sanitizer runs)" OFF)
+option(IBF_FUZZ "Build the libFuzzer targets (clang)" OFF)
+option(IBF_SERIAL "Run parallel loops serially: TBB is not instrumented for ThreadSanitizer" OFF)
+set(IBF_SANITIZE "" CACHE STRING "Sanitizers for -fsanitize=, e.g. address,undefined")
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+add_library(ibf_options INTERFACE)
+target_include_directories(ibf_options INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_options(ibf_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+if(IBF_WERROR)
+  target_compile_options(ibf_options INTERFACE -Werror)
+endif()
+if(IBF_SANITIZE)
+  target_compile_options(ibf_options INTERFACE -fsanitize=${IBF_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(ibf_options INTERFACE -fsanitize=${IBF_SANITIZE})
+endif()
+if(IBF_SERIAL)
+  target_compile_definitions(ibf_options INTERFACE IBF_SERIAL=1)
+endif()
+
+# ibf_library(name [SOURCES glob...] [USES libs...]): a static library of the given sources.
+function(ibf_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
+  file(GLOB files CONFIGURE_DEPENDS ${ARG_SOURCES})
+  add_library(${name} STATIC ${files})
+  target_link_libraries(${name} PUBLIC ibf_options ${ARG_USES})
+endfunction()
