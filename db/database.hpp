@@ -1,0 +1,61 @@
+// DOC: the database.
+//
+// SQLite in WAL mode behind one file (database.cpp); one writer thread (Writer); `user_version` migrations;
+// integrity check at start. A torn, foreign or newer file is set aside (renamed to NAME.set-aside-N, never
+// deleted) and a new one begun; a locked, full or read-only place never stops the fabric: history is lost,
+// a warning says so, and writing is tried again later. Nothing on the SM path waits for the disk.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+#include "db/records.hpp"
+
+namespace ibf::db {
+
+inline constexpr int kSchemaVersion = 1;
+
+class Database {
+public:
+    /// Opens or creates `path`. `notice` receives sentences for the operator (set aside, migrated, recovered).
+    /// Errors: io (directory missing, no permission, locked by another process), with the remedy.
+    [[nodiscard]] static base::Result<std::unique_ptr<Database>> open(const std::string& path,
+                                                                      const std::function<void(std::string)>& notice);
+    ~Database();
+    Database(const Database&) = delete;
+    Database& operator=(const Database&) = delete;
+
+    [[nodiscard]] base::Result<Stored> load();
+    /// One transaction. Errors: io (disk full, locked, read-only); nothing of the batch is kept then.
+    [[nodiscard]] base::Result<void> apply(const Batch& batch);
+    [[nodiscard]] const std::string& path() const;
+
+private:
+    struct Impl;
+    explicit Database(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+/// The writer thread. post() never blocks: past `queue_max` batches the oldest history (sweeps, events) is dropped
+/// and counted, LIDs and tables are merged (the newest wins), so that memory is bounded and truth is not lost.
+class Writer {
+public:
+    /// `report` is called from the writer thread with "ok" or the reason why history is not being kept; only on change.
+    Writer(std::unique_ptr<Database> database, std::size_t queue_max, std::function<void(std::string)> report);
+    ~Writer();  ///< writes what waits, then stops
+    Writer(const Writer&) = delete;
+    Writer& operator=(const Writer&) = delete;
+
+    void post(Batch batch);
+    /// Blocks until everything posted so far was written or refused; for clean stops. False after `timeout`.
+    [[nodiscard]] bool flush(base::Duration timeout);
+    [[nodiscard]] std::uint64_t dropped() const;
+
+private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ibf::db
