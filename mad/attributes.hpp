@@ -15,6 +15,7 @@
 namespace ibf::mad {
 
 using AttributeData = std::array<std::uint8_t, 64>;  ///< SMP payload
+using PerfData = std::array<std::uint8_t, 192>;      ///< payload of the performance class
 
 enum class Attribute : std::uint16_t {
     class_port_info = 0x0001,
@@ -133,7 +134,7 @@ struct PortInfo {
     bool fdr10_active = false;                  ///< not on the wire: from the vendor's ExtendedPortInfo
     AttributeData wire{};
 
-    /// The lane speed, folded over all speed fields; none when the link is down.
+    /// The lane speed, folded over all speed fields that the capability bits vouch for; none when the link is down.
     [[nodiscard]] LinkSpeed speed() const;
     [[nodiscard]] bool linked() const { return phys_state == PhysState::link_up; }
     [[nodiscard]] bool is_sm() const { return (capability_mask & 0x00000002U) != 0; }            ///< IsSM
@@ -193,8 +194,8 @@ struct Notice {
     std::array<std::uint8_t, 54> details{};
     auto operator<=>(const Notice&) const = default;
 
-    /// Traps 128 (LinkStateChange), 129-131 and 144 carry the LID they speak of at details[0..1] (128, 129-131:
-    /// offset 0; 144: offset 2, after a reserved word). Lid 0 for other traps.
+    /// The LID that the traps 128 (LinkStateChange; details[0..1]), 129-131 and 144 (details[2..3], after a
+    /// reserved word; ib_types.h ntc_129_131, ntc_144) speak of. Lid 0 for other traps.
     [[nodiscard]] Lid subject_lid() const;
 };
 

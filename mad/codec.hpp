@@ -35,8 +35,9 @@ namespace ibf::mad {
 [[nodiscard]] AttributeData encode(const Notice& value);
 [[nodiscard]] PortCounters decode_port_counters(const AttributeData& data);
 [[nodiscard]] AttributeData encode(const PortCounters& value);
-[[nodiscard]] PortCountersExtended decode_port_counters_extended(const AttributeData& data);
-[[nodiscard]] AttributeData encode(const PortCountersExtended& value);
+/// 72 bytes: more than an SMP carries.
+[[nodiscard]] PortCountersExtended decode_port_counters_extended(const PerfData& data);
+[[nodiscard]] PerfData encode(const PortCountersExtended& value);
 /// The vendor's ExtendedPortInfo (attribute 0xFF90): is FDR10 active on the port?
 [[nodiscard]] bool decode_mlnx_fdr10_active(const AttributeData& data);
 
