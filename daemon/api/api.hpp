@@ -2,9 +2,16 @@
 //
 // The whole HTTP/JSON API as one pure function: request and snapshot in, reply out. No socket here (see
 // shell/api_server). Reads never touch the SM; the few commands come back as an AdminCommand for the core.
+//
+// Long lists and exports are not built as one text: the reply then carries `stream`, which produces the body
+// piece by piece and keeps what it reads of the snapshot alive.
+//
+// Errors are JSON too: {"error": {"kind": "...", "message": "..."}} with 400 (bad parameter), 404 (no such thing),
+// 405 (method), 409 (name fits several), 503 (no fabric seen yet; the message is the SM's own mode text).
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -24,13 +31,20 @@ struct AdminCommand {
     Kind kind = Kind::sweep_light;
 };
 
+/// Appends the next piece of a body to the string; false: there was none, the body is complete.
+using BodyStream = std::function<bool(std::string&)>;
+
 struct HttpReply {
     int status = 200;
     std::string content_type = "application/json";
     std::string body;
+    BodyStream stream;                     ///< if set: the body comes from here, `body` is empty
     std::optional<AdminCommand> command;   ///< run it after replying
 };
 
 [[nodiscard]] HttpReply handle(const HttpRequest& request, const fabric::Snapshot& snapshot);
+
+/// The whole body, whether streamed or not. For tests and small replies.
+[[nodiscard]] std::string take_body(HttpReply& reply);
 
 }  // namespace ibf::api
