@@ -10,21 +10,24 @@
 
 namespace ibf::mad {
 
-// LinkSpeedExt* codes. FDR, EDR, HDR: ib_types.h IB_LINK_SPEED_EXT_ACTIVE_*; NDR 8: rdma-core's libibmad
-// (dump.c, mad_dump_linkspeedext) and Linux's IB_SPEED_NDR.
+// LinkSpeedExtActive codes. FDR, EDR, HDR: ib_types.h, IB_LINK_SPEED_EXT_ACTIVE_*. NDR: libibmad's dump.c and
+// Linux, drivers/infiniband/hw/mlx5/main.c (mlx5_ib_query_port's "case 8").
 inline constexpr std::uint8_t kSpeedExtFdr = 1;
 inline constexpr std::uint8_t kSpeedExtEdr = 2;
 inline constexpr std::uint8_t kSpeedExtHdr = 4;
 inline constexpr std::uint8_t kSpeedExtNdr = 8;
+/// LinkSpeedExtActive2: XDR, 212.5 Gb/s a lane. Linux, drivers/infiniband/hw/mlx5/mad.c: ((data[56] >> 4) &
+/// 6) == 2.
 inline constexpr std::uint8_t kSpeedExt2Xdr = 1;
 
-/// CapabilityMask2.IsLinkSpeedNDRSupported: Linux drivers/infiniband, IB_PORT_LINK_SPEED_NDR_SUP.
-inline constexpr std::uint16_t kCapMask2Ndr = 0x0400;
-/// CapabilityMask2.IsExtendedSpeeds2Supported: the LinkSpeedExt*2 fields are there and XDR is.
-inline constexpr std::uint16_t kCapMask2Xdr = 0x1000;
+// CapabilityMask2 bits: Linux, include/rdma/ib_mad.h, enum ib_port_capability_mask2_bits.
+inline constexpr std::uint16_t kCapMask2Ndr = 0x0400;              ///< IB_PORT_LINK_SPEED_NDR_SUP
+inline constexpr std::uint16_t kCapMask2ExtendedSpeeds2 = 0x0800;  ///< IB_PORT_EXTENDED_SPEEDS2_SUP
+inline constexpr std::uint16_t kCapMask2Xdr = 0x1000;              ///< IB_PORT_LINK_SPEED_XDR_SUP
 
-/// The LinkSpeedExt*2 fields share the octet that ib_types.h calls the reserved top of link_rt_latency: bit
-/// 448 reserved, 449-450 active, 451-452 supported, 453-455 enabled (rdma-core, libibmad/fields.c).
+/// The LinkSpeedExt*2 fields share octet 56, which ib_types.h calls the reserved top of link_rt_latency: bit
+/// 448 of PortInfo reserved, 449-450 active, 451-452 supported, 453-455 enabled (Linux as above for the
+/// active one; rdma-core's libibmad/fields.c after version 44 for all three).
 struct SpeedExt2 {
     std::uint8_t active = 0;
     std::uint8_t supported = 0;
