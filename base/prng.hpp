@@ -24,7 +24,7 @@ public:
 
     /// Uniform in [0, bound); bound >= 1. The bias of the multiply-shift is below 2^-32 for bounds below 2^32.
     constexpr std::uint64_t below(std::uint64_t bound) {
-        return static_cast<std::uint64_t>((static_cast<unsigned __int128>(next()) * bound) >> 64);
+        return static_cast<std::uint64_t>((static_cast<Uint128>(next()) * bound) >> 64);
     }
 
     /// Uniform in [0, 1).
@@ -38,6 +38,8 @@ public:
     }
 
 private:
+    __extension__ using Uint128 = unsigned __int128;  // no ISO type: -Wpedantic wants it said
+
     std::uint64_t state_;
 };
 
