@@ -8,7 +8,6 @@ find_package(TBB REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(Boost 1.81 REQUIRED)
-find_package(GTest REQUIRED)
 
 pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd)
 pkg_check_modules(UMAD REQUIRED IMPORTED_TARGET libibumad)

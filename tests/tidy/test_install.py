@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""cmake --install puts everything where Debian expects it, and systemd accepts the unit.
+
+    test_install.py SOURCE_DIR BUILD_DIR
+"""
+
+import glob
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE = BUILD = PREFIX = STAGE = ""
+
+
+def cache_value(name):
+    with open(os.path.join(BUILD, "CMakeCache.txt"), encoding="utf-8") as file:
+        return re.search(rf"^{name}:\w+=(.*)$", file.read(), re.MULTILINE).group(1)
+
+
+def staged(path):
+    return STAGE + os.path.join(PREFIX, path)
+
+
+def systemd_analyze():
+    """Command and environment: the machine's own, or the one ./dev setup test unpacked."""
+    if found := shutil.which("systemd-analyze"):
+        return found, None
+    root = os.path.join(SOURCE, "build", "peers", "systemd")
+    found = os.path.join(root, "usr", "bin", "systemd-analyze")
+    if not os.path.exists(found):
+        found = os.path.join(root, "bin", "systemd-analyze")
+    libraries = [path for path in (glob.glob(f"{root}/usr/lib/*-linux-gnu*/systemd") + glob.glob(f"{root}/lib/systemd") +
+                                   glob.glob(f"{root}/usr/lib/*-linux-gnu*") + glob.glob(f"{root}/lib/*-linux-gnu*"))
+                 if os.path.isdir(path)]
+    units = f"{root}/lib/systemd/system:{root}/usr/lib/systemd/system:"
+    return found, {**os.environ, "LD_LIBRARY_PATH": ":".join(libraries), "SYSTEMD_UNIT_PATH": units}
+
+
+def verify(unit_text, name="ibfabricd.service"):
+    """What systemd has to say about a unit whose program is the staged one."""
+    program, environment = systemd_analyze()
+    if not os.path.exists(program):
+        raise unittest.SkipTest("no systemd-analyze here: ./dev setup test fetches one")
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(unit_text)
+        result = subprocess.run([program, "verify", "--man=no", path], capture_output=True, text=True, check=False,
+                                env=environment)
+    return result.returncode, result.stdout + result.stderr
+
+
+class Install(unittest.TestCase):
+    def test_every_file_is_in_its_place(self):
+        expected = {
+            "sbin/ibfabricd": 0o755,
+            "bin/ibfabric": 0o755,
+            "lib/systemd/system/ibfabricd.service": 0o644,
+            "lib/udev/rules.d/60-ibfabric.rules": 0o644,
+            "share/man/man1/ibfabric.1": 0o644,
+            "share/man/man8/ibfabricd.8": 0o644,
+            "share/man/man5/ibfabricd.conf.5": 0o644,
+            "share/bash-completion/completions/ibfabric": 0o644,
+            "share/doc/ibfabric/copyright": 0o644,
+            "share/doc/ibfabric/README.md": 0o644,
+            "share/doc/ibfabric/examples/ibfabricd.toml": 0o644,
+        }
+        for path, mode in expected.items():
+            self.assertTrue(os.path.exists(staged(path)), path)
+            self.assertEqual(stat.S_IMODE(os.stat(staged(path)).st_mode), mode, path)
+
+    def test_nothing_lands_outside_the_prefix(self):
+        outside = []
+        for folder, _, files in os.walk(STAGE):
+            outside += [os.path.join(folder, name) for name in files if not folder.startswith(STAGE + PREFIX)]
+        self.assertEqual(outside, [])
+        self.assertFalse(os.path.exists(STAGE + "/etc"), "configuration belongs to the operator")
+
+    def test_the_installed_programs_start(self):
+        for path in ("sbin/ibfabricd", "bin/ibfabric"):
+            result = subprocess.run([staged(path), "--help"], capture_output=True, text=True, timeout=20, check=False)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("--socket", result.stdout)
+
+
+class Service(unittest.TestCase):
+    def text(self):
+        with open(staged("lib/systemd/system/ibfabricd.service"), encoding="utf-8") as file:
+            return file.read()
+
+    def test_it_starts_the_installed_program(self):
+        started = re.search(r"^ExecStart=(\S+)", self.text(), re.MULTILINE).group(1)
+        self.assertEqual(started, os.path.join(PREFIX, "sbin/ibfabricd"))
+
+    def test_systemd_accepts_it(self):
+        self.assertEqual(verify(self.text().replace(PREFIX + "/sbin/", staged("sbin/"))), (0, ""))
+
+    def test_systemd_would_have_noticed(self):
+        broken = self.text().replace(PREFIX + "/sbin/", staged("sbin/")).replace("Type=notify", "Typo=notify")
+        self.assertIn("Typo", verify(broken)[1])
+
+    def test_every_option_it_passes_exists(self):
+        command = re.search(r"^ExecStart=(.*)$", self.text(), re.MULTILINE).group(1)
+        helped = subprocess.run([staged("sbin/ibfabricd"), "--help"], capture_output=True, text=True, check=False).stdout
+        for option in re.findall(r"--[a-z-]+", command):
+            self.assertIn(option, helped)
+
+
+class Completion(unittest.TestCase):
+    def complete(self, *words):
+        script = staged("share/bash-completion/completions/ibfabric")
+        array = " ".join(f"'{word}'" for word in words)
+        code = (f"source {script}; COMP_WORDS=({array}); COMP_CWORD={len(words) - 1}; _ibfabric; "
+                'printf "%s\\n" "${COMPREPLY[@]}"')
+        result = subprocess.run(["bash", "-c", code], capture_output=True, text=True, timeout=20, check=True)
+        return result.stdout.split()
+
+    def test_commands(self):
+        self.assertEqual(self.complete("ibfabric", "sw"), ["sweep", "switches"])
+
+    def test_options_and_formats(self):
+        self.assertIn("--wait-up", self.complete("ibfabric", "status", "--w"))
+        self.assertEqual(self.complete("ibfabric", "export", "--format", "open"), ["opensm-dumps"])
+
+    def test_every_command_of_the_program_is_known(self):
+        helped = subprocess.run([staged("bin/ibfabric"), "--help"], capture_output=True, text=True, check=False).stdout
+        for command in self.complete("ibfabric", ""):
+            self.assertRegex(helped, rf"(?m)^\s+{command}\b")
+
+
+if __name__ == "__main__":
+    SOURCE, BUILD = (os.path.abspath(path) for path in sys.argv[1:3])
+    del sys.argv[1:3]
+    PREFIX = cache_value("CMAKE_INSTALL_PREFIX")
+    with tempfile.TemporaryDirectory() as STAGE:
+        installed = subprocess.run(["cmake", "--install", BUILD], capture_output=True, text=True, check=False,
+                                   env={**os.environ, "DESTDIR": STAGE})
+        if installed.returncode != 0:
+            sys.exit(f"cmake --install failed:\n{installed.stdout}{installed.stderr}")
+        unittest.main()
