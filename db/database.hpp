@@ -17,11 +17,20 @@ namespace ibf::db {
 
 inline constexpr int kSchemaVersion = 1;
 
+/// How much history is kept; what is older goes in the transaction that adds what is new.
+struct HistoryLimits {
+    std::uint32_t sweeps = 1'000;
+    std::uint32_t events = 100'000;
+};
+
 class Database {
 public:
     /// Opens or creates `path`. `notice` receives sentences for the operator (set aside, migrated, recovered).
     /// Errors: io (directory missing, no permission, locked by another process), with the remedy.
     [[nodiscard]] static base::Result<std::unique_ptr<Database>> open(const std::string& path,
+                                                                      const std::function<void(std::string)>& notice);
+    [[nodiscard]] static base::Result<std::unique_ptr<Database>> open(const std::string& path,
+                                                                      const HistoryLimits& history,
                                                                       const std::function<void(std::string)>& notice);
     ~Database();
     Database(const Database&) = delete;

@@ -1,0 +1,334 @@
+#include "daemon/shell/config_file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#define TOML_EXCEPTIONS 0
+#define TOML_MAX_NESTED_VALUES 16
+#include <toml++/toml.h>
+
+#include "daemon/shell/config_options.hpp"
+
+namespace ibf::shell {
+namespace {
+
+using base::ErrorKind;
+using base::Result;
+
+// ---- TOML to values
+// ----------------------------------------------------------------------------------------
+
+ConfigPosition position(const toml::source_region& source) {
+    return {source.begin.line, source.begin.column};
+}
+
+/// Recursion is bounded by TOML_MAX_NESTED_VALUES: tables, which could be deeper, are not entered.
+ConfigValue value_of(const toml::node& node) {
+    ConfigValue out{ConfigValue::Other{"a date or time"}, position(node.source())};
+    if (const auto* integer = node.as_integer()) {
+        out.value = integer->get();
+    } else if (const auto* number = node.as_floating_point()) {
+        out.value = number->get();
+    } else if (const auto* boolean = node.as_boolean()) {
+        out.value = boolean->get();
+    } else if (const auto* text = node.as_string()) {
+        out.value = text->get();
+    } else if (node.is_table()) {
+        out.value = ConfigValue::Other{"a table"};
+    } else if (const auto* array = node.as_array()) {
+        ConfigValue::List list;
+        for (const toml::node& element : *array) {
+            list.push_back(value_of(element));
+        }
+        out.value = std::move(list);
+    }
+    return out;
+}
+
+// ---- reading
+// -----------------------------------------------------------------------------------------------
+
+std::vector<std::string> section_names() {
+    std::vector<std::string> names;
+    for (const ConfigOption& option : config_option_table()) {
+        if (names.empty() || names.back() != option.info.section) {
+            names.push_back(option.info.section);
+        }
+    }
+    return names;
+}
+
+std::vector<std::string> key_names(std::string_view section) {
+    std::vector<std::string> names;
+    for (const ConfigOption& option : config_option_table()) {
+        if (option.info.section == section) {
+            names.push_back(option.info.key);
+        }
+    }
+    return names;
+}
+
+/// The section a key stands in, for who wrote it elsewhere; empty if there is no such key.
+std::string section_of(std::string_view key) {
+    const auto& all = config_option_table();
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const ConfigOption& one) { return one.info.key == key; });
+    return found == all.end() ? std::string{} : found->info.section;
+}
+
+std::string unknown_key(std::string_view section, std::string_view key) {
+    if (const std::string home = section_of(key); !home.empty()) {
+        return fmt::format("{} does not belong in [{}]: it is a key of [{}]", key, section, home);
+    }
+    return fmt::format("unknown key {} in [{}]; {}", quote(key), section,
+                       suggestion(key, key_names(section), "its keys are"));
+}
+
+std::string unknown_section(std::string_view name, const toml::node& node) {
+    if (const std::string home = section_of(name); !node.is_table() && !home.empty()) {
+        return fmt::format("{} stands in no section: it is a key of [{}]", name, home);
+    }
+    return fmt::format("unknown {} {}; {}", node.is_table() ? "section" : "key outside of a section",
+                       quote(name), suggestion(name, section_names(), "the sections are"));
+}
+
+void read_section(std::string_view section, const toml::table& table, DaemonConfig& config,
+                  ConfigProblems& problems) {
+    for (const auto& [key, node] : table) {
+        const auto& all = config_option_table();
+        const auto option =
+            std::find_if(all.begin(), all.end(), [&, name = key.str()](const ConfigOption& one) {
+                return one.info.section == section && one.info.key == name;
+            });
+        if (option == all.end()) {
+            problems.add(position(key.source()), unknown_key(section, key.str()));
+        } else {
+            option->read(option->info, value_of(node), config, problems);
+        }
+    }
+}
+
+/// What no single value shows; asked once each of them is right.
+void check_together(const toml::table& root, const DaemonConfig& config, ConfigProblems& problems) {
+    const auto complain = [&](std::string_view section, std::string_view key, std::string what) {
+        const auto node = root[section][key];
+        problems.add(position((node ? node : root[section]).node()->source()), std::move(what));
+    };
+    const mad::TransactionLimits& mads = config.sm.mads;
+    if (mads.window_min > mads.window_total) {
+        complain(
+            "mads", "window_min",
+            fmt::format("window_min = {} is above window_total = {}", mads.window_min, mads.window_total));
+    }
+    if (mads.timeout > mads.timeout_max) {
+        complain("mads", "timeout",
+                 fmt::format("timeout = \"{}\" is above timeout_max = \"{}\"", duration_text(mads.timeout),
+                             duration_text(mads.timeout_max)));
+    }
+    if (!config.sm.root_guid_file.empty() && !config.sm.routing.root_guids.empty()) {
+        complain("routing", "root_guid_file", "roots and root_guid_file are both given: keep one of them");
+    }
+}
+
+/// toml++ takes "a.a.a..." apart into tables within tables and destroys them by recursion: 16,000 levels
+/// overflow a stack. No key of ours has more than one dot. Says the first line that has too many, 0 if none.
+std::size_t line_of_too_many_dots(std::string_view text) {
+    constexpr auto kDotsMax = 32;
+    std::size_t line = 1;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        std::string_view content = text.substr(0, end);
+        const std::size_t comment = content.find('#');
+        if (comment != std::string_view::npos &&
+            content.substr(0, comment).find_first_of("\"'") == content.npos) {
+            content = content.substr(0, comment);
+        }
+        if (std::count(content.begin(), content.end(), '.') > kDotsMax) {
+            return line;
+        }
+        text.remove_prefix(std::min(end + 1, text.size()));
+        ++line;
+    }
+    return 0;
+}
+
+Result<std::string> read_file(const std::string& path, std::size_t bytes_max, std::string_view what) {
+    std::ifstream file(path, std::ios::binary);
+    std::string content(bytes_max + 1, '\0');
+    if (!file) {
+        return base::fail(ErrorKind::io,
+                          fmt::format("{} {} cannot be opened: {}", what, path, std::strerror(errno)));
+    }
+    file.read(content.data(), static_cast<std::streamsize>(content.size()));
+    if (file.bad() || (file.fail() && !file.eof())) {
+        return base::fail(ErrorKind::io,
+                          fmt::format("{} {} cannot be read: {}", what, path, std::strerror(errno)));
+    }
+    content.resize(static_cast<std::size_t>(file.gcount()));
+    if (content.size() > bytes_max) {
+        return base::fail(ErrorKind::io, fmt::format("{} {} is larger than {} bytes", what, path, bytes_max));
+    }
+    return content;
+}
+
+std::string documentation(const OptionInfo& info) {
+    return fmt::format("# {}\n# {}: {}{}\n", info.help, info.type, info.range,
+                       info.at_start_only ? "; read at start only" : "");
+}
+
+}  // namespace
+
+std::vector<OptionInfo> config_options() {
+    std::vector<OptionInfo> infos;
+    std::transform(config_option_table().begin(), config_option_table().end(), std::back_inserter(infos),
+                   [](const ConfigOption& option) { return option.info; });
+    return infos;
+}
+
+Result<DaemonConfig> parse_config(std::string_view text, const std::string& origin) {
+    if (text.size() > kConfigBytesMax) {
+        return base::fail(ErrorKind::parse,
+                          fmt::format("{}:1:1: larger than {} bytes", origin, kConfigBytesMax));
+    }
+    if (const std::size_t line = line_of_too_many_dots(text); line != 0) {
+        return base::fail(ErrorKind::parse,
+                          fmt::format("{}:{}:1: too many dots in one line: keys are written "
+                                      "[section] and key = value",
+                                      origin, line));
+    }
+    const toml::parse_result parsed = toml::parse(text, std::string_view{origin});
+    if (!parsed) {
+        const toml::source_position at = parsed.error().source().begin;
+        return base::fail(ErrorKind::parse, fmt::format("{}:{}:{}: {}", origin, at.line, at.column,
+                                                        parsed.error().description()));
+    }
+    DaemonConfig config;
+    ConfigProblems problems;
+    const std::vector<std::string> sections = section_names();
+    for (const auto& [name, node] : parsed.table()) {
+        const bool known = std::find(sections.begin(), sections.end(), name.str()) != sections.end();
+        if (known && node.is_table()) {
+            read_section(name.str(), *node.as_table(), config, problems);
+        } else if (known) {
+            problems.add(position(name.source()),
+                         fmt::format("{} is {}: it is a section, write [{}] on a line of its own", name.str(),
+                                     type_name(value_of(node)), name.str()));
+        } else {
+            problems.add(position(name.source()), unknown_section(name.str(), node));
+        }
+    }
+    if (problems.empty()) {
+        check_together(parsed.table(), config, problems);
+    }
+    if (!problems.empty()) {
+        return base::fail(ErrorKind::parse, problems.to_string(origin));
+    }
+    return config;
+}
+
+Result<std::vector<mad::Guid>> parse_guid_list(std::string_view text, const std::string& origin) {
+    std::vector<mad::Guid> guids;
+    ConfigProblems problems;
+    for (std::uint32_t line = 1; !text.empty(); ++line) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        std::string_view word = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        word = word.substr(0, word.find('#'));
+        const std::size_t first = word.find_first_not_of(" \t\r");
+        if (first == std::string_view::npos) {
+            continue;
+        }
+        word = word.substr(first, word.find_last_not_of(" \t\r") - first + 1);
+        const auto guid = mad::parse_guid(word);
+        if (guid && guid->value() != 0) {
+            guids.push_back(*guid);
+        } else {
+            problems.add({line, static_cast<std::uint32_t>(first + 1)}, not_a_guid(word));
+        }
+    }
+    if (!problems.empty()) {
+        return base::fail(ErrorKind::parse, problems.to_string(origin));
+    }
+    std::sort(guids.begin(), guids.end());
+    guids.erase(std::unique(guids.begin(), guids.end()), guids.end());
+    return guids;
+}
+
+Result<DaemonConfig> load_config(const std::string& path) {
+    const auto text = read_file(path, kConfigBytesMax, "configuration file");
+    if (!text) {
+        return tl::unexpected(text.error());
+    }
+    auto config = parse_config(*text, path);
+    if (!config || config->sm.root_guid_file.empty()) {
+        return config;
+    }
+    const std::string roots_path =
+        (std::filesystem::path(path).parent_path() / config->sm.root_guid_file).lexically_normal().string();
+    const auto list = read_file(roots_path, kGuidFileBytesMax, "root_guid_file");
+    if (!list) {
+        return tl::unexpected(list.error());
+    }
+    auto roots = parse_guid_list(*list, roots_path);
+    if (!roots) {
+        return tl::unexpected(roots.error());
+    }
+    if (roots->empty()) {
+        return base::fail(ErrorKind::parse, fmt::format("{}:1:1: names no root switch: add a GUID, or remove "
+                                                        "root_guid_file from {}",
+                                                        roots_path, path));
+    }
+    config->sm.routing.root_guids = std::move(*roots);
+    return config;
+}
+
+std::string dump_config(const DaemonConfig& config) {
+    std::string text;
+    std::string section;
+    for (const ConfigOption& option : config_option_table()) {
+        if (section != option.info.section) {
+            text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", option.info.section);
+            section = option.info.section;
+        }
+        text += fmt::format("{} = {}\n", option.info.key, option.show(config));
+    }
+    return text;
+}
+
+std::string example_config() {
+    std::string text = fmt::format(
+        "# ibfabricd reads this file from {}; see ibfabricd.conf(5).\n"
+        "# Every key is shown with its default. SIGHUP reads the file anew; with an error in "
+        "it the\n# configuration in force stays.\n",
+        kConfigPath);
+    std::string section;
+    for (const ConfigOption& option : config_option_table()) {
+        if (section != option.info.section) {
+            text += fmt::format("\n[{}]\n", option.info.section);
+            section = option.info.section;
+        }
+        text +=
+            fmt::format("\n{}#{} = {}\n", documentation(option.info), option.info.key, option.info.standard);
+    }
+    return text;
+}
+
+std::vector<std::string> changed_at_start_only(const DaemonConfig& running, const DaemonConfig& next) {
+    std::vector<std::string> changed;
+    for (const ConfigOption& option : config_option_table()) {
+        if (option.info.at_start_only && option.show(running) != option.show(next)) {
+            changed.push_back(fmt::format("{}.{}", option.info.section, option.info.key));
+        }
+    }
+    return changed;
+}
+
+}  // namespace ibf::shell

@@ -1,0 +1,668 @@
+#include "daemon/shell/config_options.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace ibf::shell {
+namespace {
+
+using base::Duration;
+using std::chrono::hours;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+/// Levenshtein distance by rows.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+        row[j] = j;
+    }
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        std::size_t diagonal = std::exchange(row[0], i);
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const std::size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+            diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, changed}));
+        }
+    }
+    return row.back();
+}
+
+struct Unit {
+    std::string_view name;
+    Duration length;
+};
+// From long to short, so that the first that divides a duration prints it.
+constexpr std::array<Unit, 5> kUnits{{
+    {"h", hours{1}},
+    {"min", minutes{1}},
+    {"s", seconds{1}},
+    {"ms", milliseconds{1}},
+    {"us", microseconds{1}},
+}};
+
+/// "10s", "1.5ms": a decimal number and a unit, rounded to microseconds. Nothing if it is not that.
+std::optional<Duration> parse_duration(std::string_view text) {
+    constexpr double kCountMax = 1e15;
+    if (text.empty() || text.front() < '0' || text.front() > '9') {
+        return std::nullopt;
+    }
+    double count = 0;
+    const auto [end, error] =
+        std::from_chars(text.data(), text.data() + text.size(), count, std::chars_format::fixed);
+    std::string_view name = text.substr(static_cast<std::size_t>(end - text.data()));
+    name.remove_prefix(std::min(name.find_first_not_of(' '), name.size()));
+    for (const Unit& unit : kUnits) {
+        if (error == std::errc{} && name == unit.name && count <= kCountMax) {
+            const double in_microseconds = count * static_cast<double>(unit.length / microseconds{1});
+            return microseconds{std::llround(std::min(in_microseconds, kCountMax))};
+        }
+    }
+    return std::nullopt;
+}
+
+std::string toml_string(std::string_view text) {
+    std::string out = "\"";
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (c == '"' || c == '\\') {
+            out += '\\';
+            out += c;
+        } else if (byte < 0x20 || byte == 0x7F) {
+            out += fmt::format("\\u{:04x}", byte);
+        } else {
+            out += c;
+        }
+    }
+    return out + '"';
+}
+
+std::string toml_list(const std::vector<std::string>& words) {
+    std::vector<std::string> items;
+    std::transform(words.begin(), words.end(), std::back_inserter(items), toml_string);
+    return fmt::format("[{}]", fmt::join(items, ", "));
+}
+
+struct Name {
+    std::string section;
+    std::string key;
+};
+
+/// The part of the configuration that a member pointer's class names.
+template <class Owner, class Config>
+auto& part(Config& config) {
+    if constexpr (std::is_same_v<Owner, DaemonConfig>) {
+        return config;
+    } else if constexpr (std::is_same_v<Owner, db::HistoryLimits>) {
+        return config.history;
+    } else if constexpr (std::is_same_v<Owner, sm::SmConfig>) {
+        return config.sm;
+    } else if constexpr (std::is_same_v<Owner, routing::RouteOptions>) {
+        return config.sm.routing;
+    } else {
+        static_assert(std::is_same_v<Owner, mad::TransactionLimits>);
+        return config.sm.mads;
+    }
+}
+
+OptionInfo describe(Name name, std::string type, std::string range, std::string help) {
+    OptionInfo info;
+    info.at_start_only = name.section == "daemon" ? name.key != "log_level" : name.section == "database";
+    info.section = std::move(name.section);
+    info.key = std::move(name.key);
+    info.type = std::move(type);
+    info.range = std::move(range);
+    info.help = std::move(help);
+    return info;
+}
+
+std::string wrong_type(const OptionInfo& info, const ConfigValue& given) {
+    return fmt::format("{} is {}: expected {}, {}", info.key, type_name(given), info.type, info.range);
+}
+
+template <class Owner, class Member>
+ConfigOption integer(Name name, std::int64_t min, std::int64_t max, std::string help, Member Owner::*member) {
+    OptionInfo described =
+        describe(std::move(name), "an integer", fmt::format("{}..{}", min, max), std::move(help));
+    return {std::move(described),
+            [=](const OptionInfo& info, const ConfigValue& given, DaemonConfig& config,
+                ConfigProblems& problems) {
+                const auto* value = given.as<std::int64_t>();
+                if (value == nullptr) {
+                    problems.add(given.at, wrong_type(info, given));
+                } else if (*value < min || *value > max) {
+                    problems.add(given.at,
+                                 fmt::format("{} = {} is out of range: {}", info.key, *value, info.range));
+                } else {
+                    part<Owner>(config).*member = static_cast<Member>(*value);
+                }
+            },
+            [=](const DaemonConfig& config) { return fmt::format("{}", part<Owner>(config).*member); }};
+}
+
+template <class Owner>
+ConfigOption boolean(Name name, std::string help, bool Owner::*member) {
+    OptionInfo described = describe(std::move(name), "a boolean", "true or false", std::move(help));
+    return {std::move(described),
+            [=](const OptionInfo& info, const ConfigValue& given, DaemonConfig& config,
+                ConfigProblems& problems) {
+                if (const auto* value = given.as<bool>()) {
+                    part<Owner>(config).*member = *value;
+                } else {
+                    problems.add(given.at, wrong_type(info, given));
+                }
+            },
+            [=](const DaemonConfig& config) { return part<Owner>(config).*member ? "true" : "false"; }};
+}
+
+template <class Owner>
+ConfigOption duration(Name name, Duration min, Duration max, std::string help, Duration Owner::*member) {
+    OptionInfo described =
+        describe(std::move(name), "a duration",
+                 fmt::format("\"{}\"..\"{}\"", duration_text(min), duration_text(max)), std::move(help));
+    return {
+        std::move(described),
+        [=](const OptionInfo& info, const ConfigValue& given, DaemonConfig& config,
+            ConfigProblems& problems) {
+            const auto* text = given.as<std::string>();
+            const auto value = text == nullptr ? std::nullopt : parse_duration(*text);
+            if (given.as<std::int64_t>() != nullptr || given.as<double>() != nullptr) {
+                problems.add(given.at, fmt::format("{} has no unit: write it as a string with us, ms, s, min "
+                                                   "or h, like {} = {}",
+                                                   info.key, info.key, info.standard));
+            } else if (text == nullptr) {
+                problems.add(given.at, wrong_type(info, given));
+            } else if (!value) {
+                problems.add(given.at,
+                             fmt::format("{} = {} is not a duration: a number and one of us, ms, s, "
+                                         "min, h is expected, {}",
+                                         info.key, quote(*text), info.range));
+            } else if (*value < min || *value > max) {
+                problems.add(given.at,
+                             fmt::format("{} = {} is out of range: {}", info.key, quote(*text), info.range));
+            } else {
+                part<Owner>(config).*member = *value;
+            }
+        },
+        [=](const DaemonConfig& config) { return toml_string(duration_text(part<Owner>(config).*member)); }};
+}
+
+template <class Owner>
+ConfigOption text(Name name, std::size_t length_max, std::string range, std::string help,
+                  std::string Owner::*member, bool (*accepts)(std::string_view)) {
+    OptionInfo described = describe(std::move(name), "a string", std::move(range), std::move(help));
+    return {std::move(described),
+            [=](const OptionInfo& info, const ConfigValue& given, DaemonConfig& config,
+                ConfigProblems& problems) {
+                const auto* value = given.as<std::string>();
+                if (value == nullptr) {
+                    problems.add(given.at, wrong_type(info, given));
+                } else if (value->size() > length_max || value->find('\0') != std::string::npos ||
+                           !accepts(*value)) {
+                    problems.add(given.at, fmt::format("{} = {} cannot be used: expected {}", info.key,
+                                                       quote(*value), info.range));
+                } else {
+                    part<Owner>(config).*member = *value;
+                }
+            },
+            [=](const DaemonConfig& config) { return toml_string(part<Owner>(config).*member); }};
+}
+
+/// 64 bits, as a string of hex digits or (TOML integers end at 2^63) as an integer.
+template <class Owner, class Member>
+ConfigOption bits64(Name name, std::string help, Member Owner::*member) {
+    OptionInfo described =
+        describe(std::move(name), "64 bits", "\"0x0\"..\"0xffffffffffffffff\"", std::move(help));
+    return {std::move(described),
+            [=](const OptionInfo& info, const ConfigValue& given, DaemonConfig& config,
+                ConfigProblems& problems) {
+                if (const auto* number = given.as<std::int64_t>(); number != nullptr && *number >= 0) {
+                    part<Owner>(config).*member = Member(static_cast<std::uint64_t>(*number));
+                } else if (const auto* digits = given.as<std::string>()) {
+                    if (const auto parsed = mad::parse_guid(*digits)) {
+                        part<Owner>(config).*member = Member(parsed->value());
+                    } else {
+                        problems.add(given.at,
+                                     fmt::format("{} = {} is not a number of 64 bits: expected up to 16 "
+                                                 "hex digits, like {}",
+                                                 info.key, quote(*digits), info.standard));
+                    }
+                } else {
+                    problems.add(given.at, wrong_type(info, given));
+                }
+            },
+            [=](const DaemonConfig& config) {
+                if constexpr (base::kIsStrongInt<Member>) {
+                    return fmt::format("\"0x{:016x}\"", (part<Owner>(config).*member).value());
+                } else {
+                    return fmt::format("\"0x{:016x}\"", part<Owner>(config).*member);
+                }
+            }};
+}
+
+struct Choice {
+    std::int64_t written;  ///< as the operator says it
+    std::uint8_t code;     ///< as the wire says it
+};
+
+/// One of a few numbers that stand for a code of the wire.
+template <class Owner, class Member>
+ConfigOption choice(Name name, std::vector<Choice> choices, std::string_view unit, std::string help,
+                    Member Owner::*member) {
+    std::vector<std::int64_t> numbers;
+    std::transform(choices.begin(), choices.end(), std::back_inserter(numbers),
+                   [](Choice c) { return c.written; });
+    OptionInfo described =
+        describe(std::move(name), "an integer", fmt::format("one of {} {}", fmt::join(numbers, ", "), unit),
+                 std::move(help));
+    return {std::move(described),
+            [=](const OptionInfo& info, const ConfigValue& given, DaemonConfig& config,
+                ConfigProblems& problems) {
+                const auto* value = given.as<std::int64_t>();
+                if (value == nullptr) {
+                    return problems.add(given.at, wrong_type(info, given));
+                }
+                for (const Choice& one : choices) {
+                    if (one.written == *value) {
+                        part<Owner>(config).*member = static_cast<Member>(one.code);
+                        return;
+                    }
+                }
+                problems.add(given.at,
+                             fmt::format("{} = {} is none of its values: {}", info.key, *value, info.range));
+            },
+            [=](const DaemonConfig& config) {
+                const auto code = static_cast<std::uint8_t>(part<Owner>(config).*member);
+                const auto found = std::find_if(choices.begin(), choices.end(),
+                                                [&](const Choice& one) { return one.code == code; });
+                return fmt::format("{}", found == choices.end() ? 0 : found->written);
+            }};
+}
+
+/// Calls `each` with every string of a list; says what is wrong with the list or an element.
+void read_strings(const OptionInfo& info, const ConfigValue& given, ConfigProblems& problems,
+                  const std::function<void(const ConfigValue&, const std::string&)>& each) {
+    const auto* list = given.as<ConfigValue::List>();
+    if (list == nullptr) {
+        return problems.add(given.at, wrong_type(info, given));
+    }
+    for (const ConfigValue& element : *list) {
+        if (const auto* word = element.as<std::string>()) {
+            each(element, *word);
+        } else {
+            problems.add(element.at, fmt::format("{} has {} in its list: expected strings, {}", info.key,
+                                                 type_name(element), info.range));
+        }
+    }
+}
+
+struct Flag {
+    std::string name;
+    std::uint8_t bit;
+};
+
+/// A list of names that stand for bits; an empty list leaves the device's own setting alone.
+ConfigOption flags(Name name, std::vector<Flag> all, std::string help, std::uint8_t sm::SmConfig::*member) {
+    std::vector<std::string> names;
+    std::transform(all.begin(), all.end(), std::back_inserter(names),
+                   [](const Flag& flag) { return flag.name; });
+    OptionInfo described =
+        describe(std::move(name), "a list of strings",
+                 fmt::format("any of {}; empty: left alone", fmt::join(names, ", ")), std::move(help));
+    return {std::move(described),
+            [=](const OptionInfo& info, const ConfigValue& given, DaemonConfig& config,
+                ConfigProblems& problems) {
+                std::uint8_t bits = 0;
+                read_strings(info, given, problems, [&](const ConfigValue& element, const std::string& word) {
+                    const auto flag = std::find_if(all.begin(), all.end(),
+                                                   [&](const Flag& one) { return one.name == word; });
+                    if (flag == all.end()) {
+                        problems.add(element.at, fmt::format("{}: unknown {}; {}", info.key, quote(word),
+                                                             suggestion(word, names, "there are")));
+                    } else {
+                        bits = static_cast<std::uint8_t>(bits | flag->bit);
+                    }
+                });
+                config.sm.*member = bits;
+            },
+            [=](const DaemonConfig& config) {
+                std::vector<std::string> set;
+                for (const Flag& flag : all) {
+                    if ((config.sm.*member & flag.bit) != 0) {
+                        set.push_back(flag.name);
+                    }
+                }
+                return toml_list(set);
+            }};
+}
+
+ConfigOption engines_option() {
+    OptionInfo described =
+        describe({"routing", "engines"}, "a list of strings", "at least one engine's name",
+                 "Engines in the order they are tried; the first whose routes pass the proof serves.");
+    return {std::move(described),
+            [=](const OptionInfo& info, const ConfigValue& given, DaemonConfig& config,
+                ConfigProblems& problems) {
+                const std::vector<std::string> known = routing::engine_names();
+                std::vector<std::string> chain;
+                read_strings(info, given, problems, [&](const ConfigValue& element, const std::string& word) {
+                    if (std::find(known.begin(), known.end(), word) == known.end()) {
+                        problems.add(element.at, fmt::format("engines: unknown engine {}; {}", quote(word),
+                                                             suggestion(word, known, "there are")));
+                    } else if (std::find(chain.begin(), chain.end(), word) != chain.end()) {
+                        problems.add(element.at, fmt::format("engines: '{}' is there twice", word));
+                    } else {
+                        chain.push_back(word);
+                    }
+                });
+                if (const auto* list = given.as<ConfigValue::List>(); list != nullptr && list->empty()) {
+                    problems.add(given.at, fmt::format("engines is empty: expected {}", info.range));
+                }
+                config.sm.routing.engines = std::move(chain);
+            },
+            [](const DaemonConfig& config) { return toml_list(config.sm.routing.engines); }};
+}
+
+ConfigOption roots_option() {
+    OptionInfo described =
+        describe({"routing", "roots"}, "a list of GUIDs", "empty: found from the hosts upward",
+                 "Node GUIDs of the root switches of up/down, in place of root_guid_file.");
+    return {std::move(described),
+            [=](const OptionInfo& info, const ConfigValue& given, DaemonConfig& config,
+                ConfigProblems& problems) {
+                std::vector<mad::Guid> roots;
+                read_strings(info, given, problems, [&](const ConfigValue& element, const std::string& word) {
+                    const auto guid = mad::parse_guid(word);
+                    if (!guid || guid->value() == 0) {
+                        problems.add(element.at, fmt::format("roots: {}", not_a_guid(word)));
+                    } else if (std::find(roots.begin(), roots.end(), *guid) == roots.end()) {
+                        roots.push_back(*guid);
+                    }
+                });
+                config.sm.routing.root_guids = std::move(roots);
+            },
+            [](const DaemonConfig& config) {
+                std::vector<std::string> words;
+                if (config.sm.root_guid_file.empty()) {  // else they came from there
+                    for (const mad::Guid guid : config.sm.routing.root_guids) {
+                        words.push_back(fmt::format("{}", guid));
+                    }
+                }
+                return toml_list(words);
+            }};
+}
+
+ConfigOption log_level_option() {
+    OptionInfo described =
+        describe({"daemon", "log_level"}, "a string", "trace, debug, info, warning, error or off",
+                 "The least severe line that is logged; --log-level overrides it.");
+    return {std::move(described),
+            [=](const OptionInfo& info, const ConfigValue& given, DaemonConfig& config,
+                ConfigProblems& problems) {
+                const auto* name = given.as<std::string>();
+                if (name == nullptr) {
+                    problems.add(given.at, wrong_type(info, given));
+                } else if (const auto level = base::parse_log_level(*name)) {
+                    config.log_level = *level;
+                } else {
+                    const std::vector<std::string> names{"trace", "debug", "info", "warning", "error", "off"};
+                    problems.add(given.at, fmt::format("log_level = {} is unknown; {}", quote(*name),
+                                                       suggestion(*name, names, "there are")));
+                }
+            },
+            [](const DaemonConfig& config) { return toml_string(base::to_string(config.log_level)); }};
+}
+
+bool anything(std::string_view) {
+    return true;
+}
+bool absolute_path(std::string_view path) {
+    return path.starts_with('/');
+}
+/// Empty, or DEVICE or DEVICE/PORT with a port number.
+bool port_name(std::string_view name) {
+    if (name.empty()) {
+        return true;
+    }
+    const std::size_t slash = name.find('/');
+    if (slash == std::string_view::npos) {
+        return true;
+    }
+    const std::string_view port = name.substr(slash + 1);
+    return slash > 0 && !port.empty() && port.size() <= 3 &&
+           port.find_first_not_of("0123456789") == port.npos;
+}
+
+constexpr std::size_t kPathMax = 4095;
+constexpr std::size_t kSocketPathMax = 107;  // sockaddr_un holds 108 with the final zero
+constexpr std::size_t kPortNameMax = 71;     // 63 of the kernel's device name, '/', port
+
+std::vector<ConfigOption> daemon_options() {
+    return {
+        text({"daemon", "port"}, kPortNameMax, "DEVICE or DEVICE/PORT; empty: the first port that can serve",
+             "The local port to run on, like \"mlx5_0/1\"; --port overrides it.", &DaemonConfig::port,
+             port_name),
+        bits64({"daemon", "port_guid"}, "The local port to run on, by port GUID; 0: not asked for.",
+               &DaemonConfig::port_guid),
+        text({"daemon", "state_dir"}, kPathMax, "an absolute path",
+             "Folder of the database, ibfabric.db; --state-dir overrides it.", &DaemonConfig::state_dir,
+             absolute_path),
+        text({"daemon", "socket"}, kSocketPathMax, "an absolute path of at most 107 bytes",
+             "The unix socket that answers ibfabric(1); --socket overrides it.", &DaemonConfig::socket,
+             absolute_path),
+        log_level_option(),
+    };
+}
+
+std::vector<ConfigOption> database_options() {
+    return {
+        integer({"database", "queue_max"}, 16, 1'000'000,
+                "Batches that wait for the disk; past it the oldest history is dropped and counted.",
+                &DaemonConfig::database_queue_max),
+        integer({"database", "sweeps_kept"}, 1, 1'000'000, "Sweeps whose record is kept.",
+                &db::HistoryLimits::sweeps),
+        integer({"database", "events_kept"}, 1, 10'000'000, "Events that are kept.",
+                &db::HistoryLimits::events),
+    };
+}
+
+std::vector<ConfigOption> sm_options() {
+    using sm::SmConfig;
+    return {
+        bits64({"sm", "subnet_prefix"}, "The upper 64 bits of every GID.", &SmConfig::subnet_prefix),
+        integer({"sm", "priority"}, 0, 15, "SMInfo priority; the higher becomes master.",
+                &SmConfig::priority),
+        bits64({"sm", "sm_key"}, "SM_Key; an SM that shows another one is not trusted.", &SmConfig::sm_key),
+        integer({"sm", "lmc"}, 0, 7, "Each CA and router port gets 2^lmc LIDs.", &SmConfig::lmc),
+        boolean({"sm", "lmc_on_enhanced_port0"}, "Enhanced switch ports 0 get 2^lmc LIDs too.",
+                &SmConfig::lmc_on_enhanced_port0),
+        duration({"sm", "sweep_interval"}, Duration::zero(), hours{24},
+                 "Time between light sweeps; \"0s\": none, traps alone start sweeps.",
+                 &SmConfig::sweep_interval),
+        duration({"sm", "trap_hold_down"}, Duration::zero(), minutes{5},
+                 "The first trap is acted on at once, those within this time after it together.",
+                 &SmConfig::trap_hold_down),
+        integer({"sm", "abandoned_sweeps_max"}, 1, 100,
+                "Sweeps in a row that a change may abandon; the next is finished as well as it can be.",
+                &SmConfig::abandoned_sweeps_max),
+        integer({"sm", "silent_probe_sweeps"}, 1, 10'000,
+                "A device that does not answer is asked again every so many light sweeps.",
+                &SmConfig::silent_probe_sweeps),
+    };
+}
+
+/// Attributes of PortInfo and SwitchInfo (IBA 14.2.5.6, 14.2.5.4).
+std::vector<ConfigOption> ports_options() {
+    using sm::SmConfig;
+    const std::string exponent = "; the time is 4.096 us * 2^n";
+    return {
+        choice({"ports", "operational_vls_max"}, {{1, 1}, {2, 2}, {4, 3}, {8, 4}, {15, 5}}, "data lanes",
+               "Most virtual lanes that a link runs with.", &SmConfig::operational_vls_max),
+        choice({"ports", "mtu_max"}, {{256, 1}, {512, 2}, {1024, 3}, {2048, 4}, {4096, 5}}, "bytes",
+               "Largest MTU that a link runs with.", &SmConfig::mtu_max),
+        integer({"ports", "subnet_timeout"}, 0, 31, "SubnetTimeOut of end ports" + exponent + ".",
+                &SmConfig::subnet_timeout),
+        integer({"ports", "packet_life_time"}, 0, 31,
+                "SwitchInfo LifeTimeValue" + exponent + ", above 19 there is no limit.",
+                &SmConfig::packet_life_time),
+        integer({"ports", "hoq_life"}, 0, 31,
+                "Head of queue life time of switch ports toward switches" + exponent +
+                    ", above 19 there is no limit.",
+                &SmConfig::hoq_life),
+        integer({"ports", "hoq_life_hosts"}, 0, 31,
+                "The same of switch ports toward hosts, so that one slow host does not hold up a switch.",
+                &SmConfig::hoq_life_hosts),
+        integer({"ports", "vl_stall_count"}, 1, 7, "Packets in a row that a lane may drop before it stalls.",
+                &SmConfig::vl_stall_count),
+        integer({"ports", "error_threshold"}, 0, 15, "LocalPhyErrors and OverrunErrors thresholds.",
+                &SmConfig::error_threshold),
+        flags({"ports", "width_enabled"}, {{"1x", 1}, {"2x", 16}, {"4x", 2}, {"8x", 4}, {"12x", 8}},
+              "LinkWidthEnabled.", &SmConfig::width_enabled),
+        flags({"ports", "speed_enabled"}, {{"SDR", 1}, {"DDR", 2}, {"QDR", 4}}, "LinkSpeedEnabled.",
+              &SmConfig::speed_enabled),
+        flags({"ports", "speed_ext_enabled"}, {{"FDR", 1}, {"EDR", 2}, {"HDR", 4}, {"NDR", 8}},
+              "LinkSpeedExtEnabled.", &SmConfig::speed_ext_enabled),
+        boolean({"ports", "separate_arm"}, "Configure a port in one Set and arm it in another.",
+                &SmConfig::separate_arm),
+    };
+}
+
+std::vector<ConfigOption> routing_options() {
+    using routing::RouteOptions;
+    return {
+        engines_option(),
+        roots_option(),
+        text({"routing", "root_guid_file"}, kPathMax, "a path, relative to this file's folder; empty: none",
+             "File with the node GUID of one root switch per line; '#' begins a comment.",
+             &sm::SmConfig::root_guid_file, anything),
+        boolean({"routing", "connect_roots"}, "Route between the root switches too.",
+                &RouteOptions::connect_roots),
+        boolean({"routing", "allow_credit_loops"},
+                "Write routes that can deadlock, rather than try the next engine.",
+                &RouteOptions::allow_credit_loops),
+        integer({"routing", "threads"}, 0, 1024, "Threads that compute routes; 0: one for each core.",
+                &RouteOptions::threads),
+    };
+}
+
+std::vector<ConfigOption> mads_options() {
+    using mad::TransactionLimits;
+    return {
+        integer({"mads", "window_total"}, 1, 65'536, "Most requests in flight.",
+                &TransactionLimits::window_total),
+        integer({"mads", "window_min"}, 1, 65'536, "Loss does not shrink the window below this.",
+                &TransactionLimits::window_min),
+        integer({"mads", "window_target"}, 1, 64, "Most requests in flight to one device.",
+                &TransactionLimits::window_target),
+        integer({"mads", "retries"}, 0, 20, "Times an unanswered request is sent again.",
+                &TransactionLimits::retries),
+        duration({"mads", "timeout"}, milliseconds{1}, minutes{1},
+                 "How long the first send waits for its answer; doubled at each retry.",
+                 &TransactionLimits::timeout),
+        duration({"mads", "timeout_max"}, milliseconds{1}, minutes{5}, "Where the doubling ends.",
+                 &TransactionLimits::timeout_max),
+        integer({"mads", "queue_max"}, 1'024, 16'777'216, "Most requests that wait to be sent.",
+                &TransactionLimits::queue_max),
+    };
+}
+
+std::vector<ConfigOption> build_options() {
+    std::vector<ConfigOption> all;
+    for (auto* options :
+         {daemon_options, database_options, sm_options, ports_options, routing_options, mads_options}) {
+        std::vector<ConfigOption> section = options();
+        std::move(section.begin(), section.end(), std::back_inserter(all));
+    }
+    for (ConfigOption& option : all) {
+        option.info.standard = option.show(DaemonConfig{});
+    }
+    return all;
+}
+
+}  // namespace
+
+void ConfigProblems::add(ConfigPosition at, std::string text) {
+    found_.push_back({at, std::move(text)});
+}
+
+std::string ConfigProblems::to_string(const std::string& origin) const {
+    constexpr std::size_t kShown = 50;
+    std::vector<Problem> sorted = found_;
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const Problem& a, const Problem& b) { return a.at < b.at; });
+    std::vector<std::string> lines;
+    for (const Problem& problem : sorted) {
+        if (lines.size() == kShown) {
+            lines.push_back(fmt::format("... and {} more", sorted.size() - kShown));
+            break;
+        }
+        lines.push_back(
+            fmt::format("{}:{}:{}: {}", origin, problem.at.line, problem.at.column, problem.text));
+    }
+    return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+std::string_view type_name(const ConfigValue& value) {
+    constexpr std::array<std::string_view, 5> kNames{"an integer", "a floating-point number", "true or false",
+                                                     "a string", "a list"};
+    const auto* other = value.as<ConfigValue::Other>();
+    return other != nullptr ? other->name : kNames[value.value.index()];
+}
+
+std::string quote(std::string_view word) {
+    constexpr std::size_t kShown = 64;
+    std::string text = "'";
+    for (const char c : word.substr(0, kShown)) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte < 0x20 || byte == 0x7F) {
+            text += fmt::format("\\x{:02x}", byte);
+        } else {
+            text += c;
+        }
+    }
+    return text + (word.size() > kShown ? "...'" : "'");
+}
+
+std::string suggestion(std::string_view word, const std::vector<std::string>& words, std::string_view what) {
+    constexpr std::size_t kCompared = 64;
+    const std::string_view head = word.substr(0, kCompared);
+    const auto nearest = std::min_element(words.begin(), words.end(), [&](const auto& a, const auto& b) {
+        return edit_distance(head, a) < edit_distance(head, b);
+    });
+    if (nearest != words.end() &&
+        edit_distance(head, *nearest) <= 1 + std::max(head.size(), nearest->size()) / 3) {
+        return fmt::format("did you mean '{}'?", *nearest);
+    }
+    return fmt::format("{}: {}", what, fmt::join(words, ", "));
+}
+
+std::string duration_text(Duration value) {
+    for (const Unit& unit : kUnits) {
+        if (value.count() != 0 && value % unit.length == Duration::zero()) {
+            return fmt::format("{}{}", value / unit.length, unit.name);
+        }
+    }
+    return "0s";
+}
+
+std::string not_a_guid(std::string_view word) {
+    return fmt::format("{} is not a GUID: expected up to 16 hex digits, not all 0, like 0x0002c90300a1b2c3",
+                       quote(word));
+}
+
+const std::vector<ConfigOption>& config_option_table() {
+    static const std::vector<ConfigOption> all = build_options();
+    return all;
+}
+
+}  // namespace ibf::shell

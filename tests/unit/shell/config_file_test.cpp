@@ -1,0 +1,367 @@
+#include "daemon/shell/config_file.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+namespace ibf::shell {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+DaemonConfig good(const std::string& text) {
+    auto config = parse_config(text, "t.toml");
+    EXPECT_TRUE(config.has_value()) << (config ? "" : config.error().message);
+    return config.value_or(DaemonConfig{});
+}
+
+std::string bad(const std::string& text) {
+    const auto config = parse_config(text, "t.toml");
+    EXPECT_FALSE(config.has_value()) << "was accepted: " << text;
+    if (config) {
+        return {};
+    }
+    EXPECT_EQ(config.error().kind, base::ErrorKind::parse);
+    return config.error().message;
+}
+
+std::string file_text(const std::string& path) {
+    std::ifstream file(path);
+    EXPECT_TRUE(file.is_open()) << path;
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+/// A folder that goes when the test ends.
+class TempFolder {
+public:
+    TempFolder() {
+        std::string pattern = testing::TempDir() + "ibf-config-XXXXXX";
+        path_ = ::mkdtemp(pattern.data());
+    }
+    ~TempFolder() { std::filesystem::remove_all(path_); }
+    TempFolder(const TempFolder&) = delete;
+    TempFolder& operator=(const TempFolder&) = delete;
+    std::string write(const std::string& name, const std::string& text) const {
+        std::ofstream(path_ + "/" + name) << text;
+        return path_ + "/" + name;
+    }
+    [[nodiscard]] const std::string& path() const { return path_; }
+
+private:
+    std::string path_;
+};
+
+TEST(ConfigFile, EmptyTextIsTheDefaults) {
+    EXPECT_EQ(dump_config(good("")), dump_config(DaemonConfig{}));
+    EXPECT_EQ(dump_config(good("\xEF\xBB\xBF# only a comment\r\n")), dump_config(DaemonConfig{}));
+}
+
+TEST(ConfigFile, EveryKindOfValue) {
+    const DaemonConfig config = good(R"(
+[daemon]
+port = "mlx5_0/1"
+port_guid = "0x0002c90300a1b2c3"
+log_level = "debug"
+[database]
+queue_max = 32
+events_kept = 7
+[sm]
+subnet_prefix = "0xfec0000000000001"
+priority = 15
+sm_key = 0x10
+lmc = 2
+lmc_on_enhanced_port0 = true
+sweep_interval = "1.5min"
+trap_hold_down = "250 us"
+[ports]
+mtu_max = 2048
+operational_vls_max = 8
+hoq_life = 0x10
+width_enabled = ["4x", "2x"]
+speed_ext_enabled = ["HDR", "NDR"]
+[routing]
+engines = ["updn"]
+roots = ["0x2", "1", "0x0000000000000002"]
+threads = 3
+[mads]
+window_total = 64
+timeout = "20ms"
+)");
+    EXPECT_EQ(config.port, "mlx5_0/1");
+    EXPECT_EQ(config.port_guid, mad::Guid{0x0002c90300a1b2c3});
+    EXPECT_EQ(config.log_level, base::LogLevel::debug);
+    EXPECT_EQ(config.database_queue_max, 32U);
+    EXPECT_EQ(config.history.events, 7U);
+    EXPECT_EQ(config.sm.subnet_prefix, 0xfec0000000000001ULL);
+    EXPECT_EQ(config.sm.priority, 15);
+    EXPECT_EQ(config.sm.sm_key, mad::SmKey{16});
+    EXPECT_EQ(config.sm.lmc, 2);
+    EXPECT_TRUE(config.sm.lmc_on_enhanced_port0);
+    EXPECT_EQ(config.sm.sweep_interval, seconds{90});
+    EXPECT_EQ(config.sm.trap_hold_down, microseconds{250});
+    EXPECT_EQ(config.sm.mtu_max, mad::Mtu::b2048);
+    EXPECT_EQ(config.sm.operational_vls_max, 4);  // the wire's code for 8 lanes
+    EXPECT_EQ(config.sm.hoq_life, 16);
+    EXPECT_EQ(config.sm.width_enabled, 2 | 16);
+    EXPECT_EQ(config.sm.speed_enabled, 0);
+    EXPECT_EQ(config.sm.speed_ext_enabled, 4 | 8);
+    EXPECT_EQ(config.sm.routing.engines, std::vector<std::string>{"updn"});
+    EXPECT_EQ(config.sm.routing.root_guids, (std::vector<mad::Guid>{mad::Guid{2}, mad::Guid{1}}));
+    EXPECT_EQ(config.sm.routing.threads, 3U);
+    EXPECT_EQ(config.sm.mads.window_total, 64U);
+    EXPECT_EQ(config.sm.mads.timeout, milliseconds{20});
+    EXPECT_EQ(config.sm.mads.window_target, 4U);  // what was not said stays
+}
+
+TEST(ConfigFile, DumpReadsBackToTheSameValues) {
+    DaemonConfig config;
+    config.port = "quote \" backslash \\ tab \t";
+    config.sm.sm_key = mad::SmKey{0xffffffffffffffffULL};
+    config.sm.sweep_interval = microseconds{1'000'001};
+    config.sm.width_enabled = 31;
+    config.sm.operational_vls_max = 1;
+    config.sm.routing.root_guids = {mad::Guid{7}, mad::Guid{0x8000000000000001ULL}};
+    config.sm.mads.window_min = 1;
+    const std::string text = dump_config(config);
+    EXPECT_EQ(dump_config(good(text)), text);
+    EXPECT_EQ(good(text).port, config.port);
+    EXPECT_EQ(good(text).sm.routing.root_guids, config.sm.routing.root_guids);
+}
+
+TEST(ConfigFile, UnknownWordsNameTheNearest) {
+    EXPECT_EQ(bad("[ports]\nmtu = 4096\nmtu_mx = 4096\n"),
+              "t.toml:2:1: unknown key 'mtu' in [ports]; its keys are: operational_vls_max, mtu_max, "
+              "subnet_timeout, "
+              "packet_life_time, hoq_life, hoq_life_hosts, vl_stall_count, error_threshold, width_enabled, "
+              "speed_enabled, speed_ext_enabled, separate_arm\n"
+              "t.toml:3:1: unknown key 'mtu_mx' in [ports]; did you mean 'mtu_max'?");
+    EXPECT_EQ(bad("[rooting]\nthreads = 1\n"),
+              "t.toml:1:2: unknown section 'rooting'; did you mean 'routing'?");
+    EXPECT_EQ(bad("[sm]\nmtu_max = 4096\n"),
+              "t.toml:2:1: mtu_max does not belong in [sm]: it is a key of [ports]");
+    EXPECT_EQ(bad("lmc = 1\n"), "t.toml:1:1: lmc stands in no section: it is a key of [sm]");
+    EXPECT_EQ(bad("sm = 1\n"),
+              "t.toml:1:1: sm is an integer: it is a section, write [sm] on a line of its own");
+    EXPECT_EQ(bad("[routing]\nengines = [\"minhop\", \"undn\"]\n"),
+              "t.toml:2:22: engines: unknown engine 'undn'; did you mean 'updn'?");
+    EXPECT_EQ(bad("[daemon]\nlog_level = \"inf\"\n"),
+              "t.toml:2:13: log_level = 'inf' is unknown; did you mean 'info'?");
+}
+
+TEST(ConfigFile, WrongTypesAndRanges) {
+    EXPECT_EQ(bad("[sm]\nlmc = 8\n"), "t.toml:2:7: lmc = 8 is out of range: 0..7");
+    EXPECT_EQ(bad("[sm]\nlmc = -1\n"), "t.toml:2:7: lmc = -1 is out of range: 0..7");
+    EXPECT_EQ(bad("[sm]\nlmc = \"1\"\n"), "t.toml:2:7: lmc is a string: expected an integer, 0..7");
+    EXPECT_EQ(bad("[sm]\nlmc = {a = 1}\n"), "t.toml:2:7: lmc is a table: expected an integer, 0..7");
+    EXPECT_EQ(bad("[sm]\nlmc = 1979-05-27\n"),
+              "t.toml:2:7: lmc is a date or time: expected an integer, 0..7");
+    EXPECT_EQ(bad("[ports]\nseparate_arm = 1\n"),
+              "t.toml:2:16: separate_arm is an integer: expected a boolean, true or false");
+    EXPECT_EQ(bad("[ports]\nmtu_max = 1500\n"),
+              "t.toml:2:11: mtu_max = 1500 is none of its values: one of 256, 512, 1024, 2048, 4096 bytes");
+    EXPECT_EQ(bad("[sm]\nsm_key = \"12345678901234567\"\n"),
+              "t.toml:2:10: sm_key = '12345678901234567' is not a number of 64 bits: expected up to 16 hex "
+              "digits, like "
+              "\"0x0000000000000001\"");
+    EXPECT_EQ(bad("[routing]\nroots = [\"0x0\"]\n"),
+              "t.toml:2:10: roots: '0x0' is not a GUID: expected up to 16 hex digits, not all 0, like "
+              "0x0002c90300a1b2c3");
+    EXPECT_EQ(bad("[routing]\nengines = []\n"),
+              "t.toml:2:11: engines is empty: expected at least one engine's name");
+    EXPECT_EQ(bad("[daemon]\nsocket = \"run/x\"\n"),
+              "t.toml:2:10: socket = 'run/x' cannot be used: expected an absolute path of at most 107 bytes");
+    EXPECT_EQ(bad("[daemon]\nport = \"mlx5_0/x\"\n"),
+              "t.toml:2:8: port = 'mlx5_0/x' cannot be used: expected DEVICE or "
+              "DEVICE/PORT; empty: the first port that can serve");
+}
+
+TEST(ConfigFile, DurationsWantAUnit) {
+    EXPECT_EQ(bad("[sm]\nsweep_interval = 10\n"),
+              "t.toml:2:18: sweep_interval has no unit: write it as a string with us, ms, s, min or h, like "
+              "sweep_interval = \"10s\"");
+    EXPECT_EQ(bad("[sm]\nsweep_interval = \"10\"\n"),
+              "t.toml:2:18: sweep_interval = '10' is not a duration: a number and one of us, ms, s, min, h "
+              "is expected, "
+              "\"0s\"..\"24h\"");
+    EXPECT_EQ(bad("[sm]\nsweep_interval = \"25h\"\n"),
+              "t.toml:2:18: sweep_interval = '25h' is out of range: \"0s\"..\"24h\"");
+    for (const char* text :
+         {"", "s", "-1s", "inf s", "nan s", "1e3s", "1 week", "1s ", "99999999999999999999h"}) {
+        bad(fmt::format("[sm]\nsweep_interval = \"{}\"\n", text));
+    }
+    EXPECT_EQ(good("[sm]\nsweep_interval = \"0s\"\n").sm.sweep_interval, base::Duration::zero());
+}
+
+TEST(ConfigFile, SaysAllThatIsWrongInTheOrderOfTheFile) {
+    const std::string message =
+        bad("[sm]\nlmc = 9\nnope = 1\npriority = 1\n[mads]\nretries = 99\n[daemon]\nport = 3\n");
+    std::vector<std::string> lines;
+    std::istringstream stream(message);
+    for (std::string line; std::getline(stream, line);) {
+        lines.push_back(line.substr(0, 10));
+    }
+    EXPECT_EQ(lines, (std::vector<std::string>{"t.toml:2:7", "t.toml:3:1", "t.toml:6:1", "t.toml:8:8"}));
+}
+
+TEST(ConfigFile, WhatIsWrongTogether) {
+    EXPECT_EQ(bad("[mads]\nwindow_total = 8\nwindow_min = 9\n"),
+              "t.toml:3:14: window_min = 9 is above window_total = 8");
+    EXPECT_EQ(bad("[mads]\ntimeout_max = \"10ms\"\n"),
+              "t.toml:1:1: timeout = \"200ms\" is above timeout_max = \"10ms\"");
+    EXPECT_EQ(bad("[routing]\nroots = [\"0x1\"]\nroot_guid_file = \"r\"\n"),
+              "t.toml:3:18: roots and root_guid_file are both given: keep one of them");
+}
+
+TEST(ConfigFile, GrammarErrorsHaveTheirPosition) {
+    EXPECT_TRUE(bad("[sm]\nlmc = 1\nlmc = 2\n").starts_with("t.toml:3:")) << bad("[sm]\nlmc = 1\nlmc = 2\n");
+    EXPECT_TRUE(bad("[sm]\nlmc = \n").starts_with("t.toml:2:"));
+    EXPECT_TRUE(bad("[sm\n").starts_with("t.toml:1:"));
+    EXPECT_TRUE(bad("[sm]\nport = \"\xFF\"\n").starts_with("t.toml:2:"));
+}
+
+TEST(ConfigFile, HostileTextIsRefusedInBoundedSpace) {
+    EXPECT_EQ(bad(std::string(kConfigBytesMax + 1, '#')), "t.toml:1:1: larger than 262144 bytes");
+    std::string deep = "# a comment may have dots " + std::string(100, '.') + "\n";
+    good(deep);
+    for (int i = 0; i < 100'000; ++i) {
+        deep += "a.";
+    }
+    EXPECT_EQ(bad(deep + "a = 1\n"),
+              "t.toml:2:1: too many dots in one line: keys are written [section] and key = value");
+    bad("x = " + std::string(100'000, '['));
+    std::string many = "[sm]\n";
+    for (int i = 0; i < 10'000; ++i) {
+        many += fmt::format("key{} = 1\n", i);
+    }
+    const std::string message = bad(many);
+    EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 50);
+    EXPECT_TRUE(message.ends_with("\n... and 9950 more"));
+    EXPECT_NE(bad("\"\\u001b[2J\" = 1\n").find("'\\x1b[2J'"),
+              std::string::npos);  // no escape reaches a terminal
+}
+
+TEST(ConfigFile, RootGuidFileIsReadBesideTheConfiguration) {
+    const TempFolder folder;
+    folder.write("roots",
+                 "# spines\n0x0002c90300000002  # left\n\n  0002c90300000001\r\n0x0002c90300000002\n");
+    const std::string path = folder.write("c.toml", "[routing]\nroot_guid_file = \"roots\"\n");
+    const auto config = load_config(path);
+    ASSERT_TRUE(config.has_value()) << config.error().message;
+    EXPECT_EQ(config->sm.routing.root_guids,
+              (std::vector<mad::Guid>{mad::Guid{0x0002c90300000001}, mad::Guid{0x0002c90300000002}}));
+    EXPECT_EQ(dump_config(*config), dump_config(*parse_config(dump_config(*config), "dump")));
+
+    folder.write("roots", "0x1\nswitch-1\n0\n");
+    const auto refused = load_config(path);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().message,
+              folder.path() +
+                  "/roots:2:1: 'switch-1' is not a GUID: expected up to 16 hex digits, not all 0, like "
+                  "0x0002c90300a1b2c3\n" +
+                  folder.path() +
+                  "/roots:3:1: '0' is not a GUID: expected up to 16 hex digits, not all 0, like "
+                  "0x0002c90300a1b2c3");
+    folder.write("roots", "# none\n");
+    EXPECT_FALSE(load_config(path).has_value());
+    std::filesystem::remove(folder.path() + "/roots");
+    ASSERT_FALSE(load_config(path).has_value());
+    EXPECT_EQ(load_config(path).error().message,
+              "root_guid_file " + folder.path() + "/roots cannot be opened: No such file or directory");
+}
+
+TEST(ConfigFile, FilesThatCannotBeRead) {
+    const TempFolder folder;
+    const auto missing = load_config(folder.path() + "/none.toml");
+    ASSERT_FALSE(missing.has_value());
+    EXPECT_EQ(missing.error().kind, base::ErrorKind::io);
+    EXPECT_FALSE(load_config(folder.path()).has_value());  // a folder
+    const auto large = load_config(folder.write("large.toml", std::string(kConfigBytesMax + 1, '\n')));
+    ASSERT_FALSE(large.has_value());
+    EXPECT_NE(large.error().message.find("larger than"), std::string::npos);
+}
+
+// C75, C115: whatever a reload meets, the value in force is only replaced by a whole new one.
+TEST(ConfigFile, ABrokenReloadLeavesTheConfigurationInForce) {
+    const TempFolder folder;
+    const std::string path = folder.write("c.toml", "[sm]\nlmc = 3\n");
+    auto in_force = load_config(path).value();
+    const std::string before = dump_config(in_force);
+    for (const char* broken :
+         {"[sm]\nlmc = 4\nlmc", "[sm]\nlmc = 4\npriority = 16\n", "lmc = 4\n", "\xFF\xFE"}) {
+        folder.write("c.toml", broken);
+        if (auto next = load_config(path)) {
+            in_force = *next;
+        } else {
+            EXPECT_TRUE(next.error().message.starts_with(path + ":")) << next.error().message;
+        }
+        EXPECT_EQ(dump_config(in_force), before) << broken;
+    }
+    folder.write("c.toml", "[sm]\nlmc = 4\n");
+    EXPECT_EQ(load_config(path)->sm.lmc, 4);
+}
+
+TEST(ConfigFile, SaysWhatTakesARestart) {
+    const DaemonConfig running;
+    DaemonConfig next;
+    next.sm.lmc = 1;
+    next.log_level = base::LogLevel::debug;
+    EXPECT_TRUE(changed_at_start_only(running, next).empty());
+    next.state_dir = "/elsewhere";
+    next.history.sweeps = 5;
+    EXPECT_EQ(changed_at_start_only(running, next),
+              (std::vector<std::string>{"daemon.state_dir", "database.sweeps_kept"}));
+}
+
+TEST(ConfigOptions, DefaultsAreInsideTheirOwnRanges) {
+    std::set<std::string> names;
+    for (const OptionInfo& info : config_options()) {
+        EXPECT_TRUE(names.insert(info.key).second || info.key == "queue_max")
+            << info.key << " is there twice";
+        good(fmt::format("[{}]\n{} = {}\n", info.section, info.key, info.standard));
+        EXPECT_TRUE(info.help.ends_with('.')) << info.key;
+        EXPECT_FALSE(info.range.empty()) << info.key;
+    }
+    EXPECT_GE(names.size(), 40U);
+}
+
+// With IBF_REWRITE=1 the file is written anew.
+TEST(ConfigOptions, ExampleFileIsTheTable) {
+    const std::string path = "docs/ibfabricd.toml";
+    if (std::getenv("IBF_REWRITE") != nullptr) {
+        std::ofstream(path) << example_config();
+    }
+    const std::string text = file_text(path);
+    EXPECT_EQ(text, example_config()) << "run this test with IBF_REWRITE=1";
+
+    // Taking the '#' off its keys gives the defaults.
+    std::istringstream stream(text);
+    std::string active;
+    for (std::string line; std::getline(stream, line);) {
+        const bool is_key = line.size() > 1 && line[0] == '#' && line[1] != ' ';
+        active += (is_key ? line.substr(1) : line) + "\n";
+    }
+    EXPECT_EQ(dump_config(good(active)), dump_config(DaemonConfig{}));
+}
+
+TEST(ConfigOptions, ManPageNamesEveryKeyWithRangeAndDefault) {
+    std::string page = file_text("man/ibfabricd.conf.5");
+    std::erase(page, '\\');  // roff writes \- for a hyphen, \fB for bold
+    for (const OptionInfo& info : config_options()) {
+        EXPECT_NE(page.find(fmt::format(".SS [{}]", info.section)), std::string::npos) << info.section;
+        EXPECT_NE(page.find(fmt::format("fB{} = {}fR\n", info.key, info.standard)), std::string::npos)
+            << info.section << "." << info.key << " or its default " << info.standard;
+        EXPECT_NE(page.find(info.range), std::string::npos) << info.key << ": " << info.range;
+    }
+}
+
+}  // namespace
+}  // namespace ibf::shell
