@@ -1,0 +1,52 @@
+// DOC: the endpoints, one function each.
+//
+// Each takes the checked query and the snapshot and returns the reply, or an error that handle() turns into
+// status and JSON. Nothing here is called before handle() has checked method and parameter names; endpoints that
+// need a fabric are only called when there is one.
+#pragma once
+
+#include <memory>
+
+#include "base/result.hpp"
+#include "daemon/api/api.hpp"
+#include "daemon/api/json_rows.hpp"
+#include "daemon/api/lookup.hpp"
+#include "daemon/api/request.hpp"
+
+namespace ibf::api {
+
+struct Call {
+    const Query& query;
+    const fabric::Snapshot& snapshot;
+
+    /// A copy that a stream may keep; large parts are shared, so it is cheap.
+    [[nodiscard]] std::shared_ptr<const fabric::Snapshot> keep() const {
+        return std::make_shared<const fabric::Snapshot>(snapshot);
+    }
+};
+
+[[nodiscard]] base::Result<HttpReply> get_status(const Call& call);
+[[nodiscard]] base::Result<HttpReply> get_nodes(const Call& call);
+[[nodiscard]] base::Result<HttpReply> get_switches(const Call& call);
+[[nodiscard]] base::Result<HttpReply> get_hosts(const Call& call);
+[[nodiscard]] base::Result<HttpReply> get_ports(const Call& call);
+[[nodiscard]] base::Result<HttpReply> get_links(const Call& call);
+[[nodiscard]] base::Result<HttpReply> get_lids(const Call& call);
+[[nodiscard]] base::Result<HttpReply> get_path(const Call& call);
+[[nodiscard]] base::Result<HttpReply> get_route(const Call& call);
+[[nodiscard]] base::Result<HttpReply> get_check(const Call& call);
+[[nodiscard]] base::Result<HttpReply> get_quality(const Call& call);
+[[nodiscard]] base::Result<HttpReply> get_events(const Call& call);
+[[nodiscard]] base::Result<HttpReply> get_sweeps(const Call& call);
+[[nodiscard]] base::Result<HttpReply> get_isolated(const Call& call);
+[[nodiscard]] base::Result<HttpReply> get_export(const Call& call);
+[[nodiscard]] base::Result<HttpReply> post_sweep(const Call& call);
+[[nodiscard]] base::Result<HttpReply> post_reload(const Call& call);
+
+[[nodiscard]] HttpReply json_reply(const Json& body);
+
+/// Rows one by one, as {"NAME": [rows...]}. `row(i)` may return null for "not this one". Nothing is held but one
+/// piece, so 70,000 ports cost no more than 70.
+[[nodiscard]] HttpReply row_stream(std::string name, std::size_t count, std::function<Json(std::size_t)> row);
+
+}  // namespace ibf::api

@@ -1,0 +1,222 @@
+// Check and quality: judgement on the tables and the ports as they are now.
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "daemon/api/endpoints.hpp"
+#include "daemon/fabric/forwarding.hpp"
+
+namespace ibf::api {
+namespace {
+
+using fabric::Fabric;
+using fabric::PortRef;
+
+constexpr unsigned kAllThreads = 0;
+
+class Findings {
+public:
+    void add(std::string_view severity, std::string_view kind, std::string text) {
+        rows_.push_back(Json{{"severity", severity}, {"kind", kind}, {"text", std::move(text)}});
+    }
+    [[nodiscard]] Json take() { return std::move(rows_); }
+
+private:
+    Json rows_ = Json::array();
+};
+
+std::string where(const Fabric& fabric, PortRef ref) {
+    const fabric::Node& node = fabric.nodes[ref.node];
+    return fmt::format("'{}' {} port {}", name_of(node), node.guid(), ref.port);
+}
+
+void check_routes(const routing::Verdict& verdict, Findings& out) {
+    if (verdict.unreachable_pairs > 0) {
+        out.add("error", "unreachable", fmt::format("{} pairs do not reach each other; the first: {}",
+                                                    verdict.unreachable_pairs, verdict.first_failure));
+    }
+    if (verdict.loops > 0) {
+        out.add("error", "forwarding-loop", fmt::format("{} (switch, LID) pairs run in a loop; the first: {}",
+                                                        verdict.loops, verdict.first_failure));
+    }
+    if (!verdict.credit_loop_free) {
+        std::string links;
+        for (const auto& step : verdict.credit_loop) {
+            links += fmt::format("{}{}[{}] -> {}[{}]", links.empty() ? "" : "; ", step.node, step.port, step.peer,
+                                 step.peer_port);
+        }
+        out.add("error", "credit-loop", fmt::format("buffers can wait for each other in a circle: {}", links));
+    }
+}
+
+void check_tables(const fabric::Snapshot& snapshot, Findings& out) {
+    const auto& switches = snapshot.view->topology.switches;
+    for (std::size_t i = 0; i < switches.size(); ++i) {
+        if (i >= snapshot.programmed.size() || snapshot.programmed[i] == nullptr) {
+            out.add("error", "no-table", fmt::format("switch '{}' {} has acknowledged no forwarding table",
+                                                     switches[i].name, switches[i].guid));
+        }
+    }
+}
+
+/// The widest and fastest that both ends could do, by what they say they support.
+mad::LinkWidth best_width(const mad::PortInfo& a, const mad::PortInfo& b) {
+    const unsigned both = static_cast<unsigned>(a.width_supported) & b.width_supported;
+    mad::LinkWidth best = mad::LinkWidth::none;
+    for (const auto width : {mad::LinkWidth::x1, mad::LinkWidth::x2, mad::LinkWidth::x4, mad::LinkWidth::x8,
+                             mad::LinkWidth::x12}) {
+        if ((both & static_cast<unsigned>(width)) != 0) {
+            best = width;
+        }
+    }
+    return best;
+}
+
+mad::LinkSpeed fastest(const mad::PortInfo& info) {
+    if (info.has_extended_speeds()) {
+        if ((info.speed_ext2_supported & 1U) != 0) {
+            return mad::LinkSpeed::xdr;
+        }
+        const std::pair<unsigned, mad::LinkSpeed> extended[] = {{8, mad::LinkSpeed::ndr},
+                                                                {4, mad::LinkSpeed::hdr},
+                                                                {2, mad::LinkSpeed::edr},
+                                                                {1, mad::LinkSpeed::fdr}};
+        for (const auto& [bit, speed] : extended) {
+            if ((info.speed_ext_supported & bit) != 0) {
+                return speed;
+            }
+        }
+    }
+    if ((info.speed_supported & 4U) != 0) {
+        return mad::LinkSpeed::qdr;
+    }
+    return (info.speed_supported & 2U) != 0 ? mad::LinkSpeed::ddr : mad::LinkSpeed::sdr;
+}
+
+void check_capability(const Fabric& fabric, PortRef ref, Findings& out) {
+    const fabric::Port& port = fabric.port(ref);
+    const mad::PortInfo& a = port.info;
+    const mad::PortInfo& b = fabric.port(port.peer).info;
+    const mad::LinkWidth width = best_width(a, b);
+    const mad::LinkSpeed speed = std::min(fastest(a), fastest(b));
+    const bool narrow = mad::width_lanes(a.width_active) < mad::width_lanes(width);
+    const bool slow = a.speed() < speed;
+    if (narrow || slow) {
+        out.add("warning", "below-capability",
+                fmt::format("{} - {} runs at {} {}, both ends can do {} {}", where(fabric, ref),
+                            where(fabric, port.peer), mad::to_string(a.width_active), mad::to_string(a.speed()),
+                            mad::to_string(narrow ? width : a.width_active), mad::to_string(slow ? speed : a.speed())));
+    }
+}
+
+void check_link(const Fabric& fabric, PortRef ref, Findings& out) {
+    const fabric::Port& port = fabric.port(ref);
+    const fabric::Port& peer = fabric.port(port.peer);
+    if (!port.usable || !port.known) {
+        return;  // reported as an isolation
+    }
+    if (port.info.linked() && port.info.state != mad::PortState::active) {
+        out.add("error", "not-active", fmt::format("{} is linked but {}", where(fabric, ref),
+                                                   mad::to_string(port.info.state)));
+    }
+    if (ref < port.peer && peer.known) {
+        check_capability(fabric, ref, out);
+        if (port.info.neighbor_mtu != peer.info.neighbor_mtu) {
+            out.add("error", "mtu-mismatch",
+                    fmt::format("{} has MTU {}, its peer {} has {}", where(fabric, ref),
+                                mad::mtu_bytes(port.info.neighbor_mtu), where(fabric, port.peer),
+                                mad::mtu_bytes(peer.info.neighbor_mtu)));
+        }
+    }
+}
+
+void check_ports(const Fabric& fabric, Findings& out) {
+    for (std::uint32_t n = 0; n < fabric.nodes.size(); ++n) {
+        const auto& ports = fabric.nodes[n].ports;
+        for (std::size_t p = 1; p < ports.size(); ++p) {
+            if (has_peer(ports[p])) {
+                check_link(fabric, {n, mad::PortNum{static_cast<std::uint8_t>(p)}}, out);
+            }
+        }
+    }
+}
+
+/// Every linked adapter port and every switch has LIDs, and no two share one.
+void check_lids(const Fabric& fabric, Findings& out) {
+    std::map<std::uint32_t, PortRef> owners;
+    for (std::uint32_t n = 0; n < fabric.nodes.size(); ++n) {
+        const fabric::Node& node = fabric.nodes[n];
+        for (std::size_t p = node.is_switch() ? 0 : 1; p < (node.is_switch() ? 1 : node.ports.size()); ++p) {
+            const PortRef ref{n, mad::PortNum{static_cast<std::uint8_t>(p)}};
+            const mad::LidRange range = fabric::lids_of(node, ref.port);
+            const bool expected = node.is_switch() || (has_peer(node.ports[p]) && node.ports[p].usable);
+            if (range.count() == 0 && expected) {
+                out.add("error", "no-lid", fmt::format("{} has no LID", where(fabric, ref)));
+            }
+            for (std::uint32_t lid = range.base.value(); lid < range.end(); ++lid) {
+                const auto [other, fresh] = owners.emplace(lid, ref);
+                if (!fresh) {
+                    out.add("error", "lid-clash", fmt::format("LID {} belongs to {} and to {}", lid,
+                                                              where(fabric, other->second), where(fabric, ref)));
+                }
+            }
+        }
+    }
+}
+
+void check_surroundings(const Fabric& fabric, Findings& out) {
+    for (const auto& isolation : fabric.isolations) {
+        out.add("warning", fmt::format("isolated-{}", fabric::to_string(isolation.reason)), isolation.text);
+    }
+    for (const auto& sm : fabric.sms) {
+        if (sm.state == mad::SmState::master) {
+            out.add("warning", "other-master", fmt::format("another master SM answers: {} LID {} priority {}", sm.guid,
+                                                           sm.lid, sm.priority));
+        }
+    }
+}
+
+}  // namespace
+
+base::Result<HttpReply> get_check(const Call& call) {
+    const fabric::Snapshot& snapshot = call.snapshot;
+    const auto verdict = routing::verify(snapshot.view->topology, fabric::Forwarding(snapshot).routes(), kAllThreads);
+    Findings findings;
+    check_routes(verdict, findings);
+    check_tables(snapshot, findings);
+    check_lids(*snapshot.fabric, findings);
+    check_ports(*snapshot.fabric, findings);
+    check_surroundings(*snapshot.fabric, findings);
+    Json out;
+    out["findings"] = findings.take();
+    out["ok"] = out["findings"].empty();
+    out["proof"] = verdict_json(verdict);
+    return json_reply(out);
+}
+
+base::Result<HttpReply> get_quality(const Call& call) {
+    const auto routes = fabric::Forwarding(call.snapshot).routes();
+    const auto quality = routing::measure_quality(call.snapshot.view->topology, routes, kAllThreads);
+    Json out;
+    out["engine"] = routes.engine;
+    out["max_link_load"] = quality.max_link_load;
+    out["mean_link_load"] = quality.mean_link_load;
+    out["sigma_link_load"] = quality.sigma_link_load;
+    out["max_hops"] = quality.max_hops;
+    out["mean_hops"] = quality.mean_hops;
+    out["max_dilation"] = quality.max_dilation;
+    out["mean_dilation"] = quality.mean_dilation;
+    out["unused_links"] = quality.unused_links;
+    out["levels"] = Json::array();
+    for (const auto& level : quality.levels) {
+        out["levels"].push_back(Json{{"level", level.level},
+                                     {"links", level.links},
+                                     {"max", level.max},
+                                     {"mean", level.mean},
+                                     {"sigma", level.sigma}});
+    }
+    return json_reply(out);
+}
+
+}  // namespace ibf::api

@@ -1,0 +1,180 @@
+// Status, and what happened: events, sweeps, isolations; the two commands.
+#include <algorithm>
+#include <chrono>
+
+#include "daemon/api/endpoints.hpp"
+
+namespace ibf::api {
+namespace {
+
+using fabric::Snapshot;
+
+constexpr std::uint64_t kListMax = 100'000;
+
+Json sm_json(const Snapshot& snapshot) {
+    Json out;
+    out["guid"] = guid_text(snapshot.sm_guid);
+    out["lid"] = snapshot.sm_lid.value();
+    out["priority"] = snapshot.sm_priority;
+    return out;
+}
+
+Json other_sms_json(const fabric::Fabric& fabric) {
+    Json out = Json::array();
+    for (const auto& sm : fabric.sms) {
+        Json row;
+        row["guid"] = guid_text(sm.guid);
+        row["lid"] = sm.lid.value();
+        row["priority"] = sm.priority;
+        row["state"] = mad::to_string(sm.state);
+        row["same_key"] = sm.same_key;
+        row["node"] = sm.at.node < fabric.nodes.size() ? name_of(fabric.nodes[sm.at.node]) : std::string{};
+        out.push_back(std::move(row));
+    }
+    return out;
+}
+
+Json counts_json(const Snapshot& snapshot) {
+    const fabric::Fabric& fabric = *snapshot.fabric;
+    Json out;
+    out["nodes"] = fabric.nodes.size();
+    out["switches"] = fabric.switch_count();
+    out["hosts"] = fabric.nodes.size() - fabric.switch_count();
+    out["end_ports"] = fabric.end_port_count();
+    out["links"] = fabric.link_count();
+    if (snapshot.view != nullptr) {
+        out["lids"] = snapshot.view->topology.lid_count();
+    }
+    out["isolated"] = fabric.isolations.size();
+    return out;
+}
+
+Json routing_json(const Snapshot& snapshot) {
+    const routing::RouteOutcome& outcome = *snapshot.routes;
+    Json out;
+    out["engine"] = outcome.routes.engine;
+    out["vls"] = outcome.routes.vls;
+    out["hash"] = fmt::format("{:016x}", outcome.routes.hash());
+    out["attempts"] = Json::array();
+    for (const auto& attempt : outcome.attempts) {
+        out["attempts"].push_back(Json{{"engine", attempt.engine},
+                                       {"serves", attempt.refused_because.empty()},
+                                       {"refused_because", attempt.refused_because},
+                                       {"compute_seconds", attempt.compute_seconds},
+                                       {"verify_seconds", attempt.verify_seconds}});
+    }
+    out["roots"] = outcome.routes.roots.size();
+    out["proof"] = verdict_json(outcome.verdict);
+    const auto missing = std::count(snapshot.programmed.begin(), snapshot.programmed.end(), nullptr);
+    out["tables_in_force"] = snapshot.programmed.size() - static_cast<std::size_t>(missing);
+    return out;
+}
+
+Json mads_json(const mad::TransactionCounters& mads) {
+    return Json{{"requests", mads.requests},     {"sent", mads.sent},
+                {"retried", mads.retried},       {"replies", mads.replies},
+                {"error_statuses", mads.error_statuses}, {"timeouts", mads.timeouts},
+                {"late", mads.late},             {"duplicates", mads.duplicates},
+                {"foreign", mads.foreign},       {"window_cuts", mads.window_cuts}};
+}
+
+Json isolations_json(const fabric::Fabric& fabric) {
+    Json out = Json::array();
+    for (const auto& isolation : fabric.isolations) {
+        out.push_back(isolation_row(fabric, isolation));
+    }
+    return out;
+}
+
+}  // namespace
+
+base::Result<HttpReply> get_status(const Call& call) {
+    const Snapshot& snapshot = call.snapshot;
+    Json out;
+    out["mode"] = fabric::to_string(snapshot.mode);
+    out["mode_text"] = snapshot.mode_text;
+    out["version"] = snapshot.version;
+    out["published"] = base::format_utc(snapshot.published);
+    out["started"] = base::format_utc(snapshot.started);
+    out["transport"] = snapshot.transport;
+    out["sm"] = sm_json(snapshot);
+    if (snapshot.fabric != nullptr) {
+        out["fabric"] = counts_json(snapshot);
+        out["other_sms"] = other_sms_json(*snapshot.fabric);
+    }
+    if (snapshot.routes != nullptr) {
+        out["routing"] = routing_json(snapshot);
+    }
+    if (!snapshot.sweeps.empty()) {
+        out["last_sweep"] = sweep_row(snapshot.sweeps.front());
+    }
+    out["mads"] = mads_json(snapshot.mads);
+    out["traps_received"] = snapshot.traps_received;
+    if (snapshot.fabric != nullptr) {
+        out["isolated"] = isolations_json(*snapshot.fabric);
+    }
+    out["database"] = snapshot.database_text;
+    out["state_dir"] = snapshot.state_dir;
+    out["config_path"] = snapshot.config_path;
+    out["config_error"] = snapshot.last_config_error;
+    return json_reply(out);
+}
+
+base::Result<HttpReply> get_events(const Call& call) {
+    const auto limit = call.query.number("limit", 50, kListMax);
+    const auto since = call.query.number("since", 0, UINT64_MAX);
+    if (!limit || !since) {
+        return tl::unexpected(limit ? since.error() : limit.error());
+    }
+    const std::string_view kind = call.query.param("kind");
+    Json rows = Json::array();
+    for (const auto& event : call.snapshot.events) {
+        if (rows.size() == *limit) {
+            break;
+        }
+        if (event.id > *since && (kind.empty() || event.kind == kind)) {
+            rows.push_back(event_row(event));
+        }
+    }
+    return json_reply(Json{{"events", std::move(rows)}});
+}
+
+base::Result<HttpReply> get_sweeps(const Call& call) {
+    const auto limit = call.query.number("limit", 20, kListMax);
+    if (!limit) {
+        return tl::unexpected(limit.error());
+    }
+    Json rows = Json::array();
+    for (const auto& sweep : call.snapshot.sweeps) {
+        if (rows.size() == *limit) {
+            break;
+        }
+        rows.push_back(sweep_row(sweep));
+    }
+    return json_reply(Json{{"sweeps", std::move(rows)}});
+}
+
+base::Result<HttpReply> get_isolated(const Call& call) {
+    return json_reply(Json{{"isolated", isolations_json(*call.snapshot.fabric)}});
+}
+
+base::Result<HttpReply> post_sweep(const Call& call) {
+    const auto scope = call.query.choice("scope", {"light", "full"});
+    if (!scope) {
+        return tl::unexpected(scope.error());
+    }
+    const std::uint64_t last = call.snapshot.sweeps.empty() ? 0 : call.snapshot.sweeps.front().id;
+    HttpReply reply = json_reply(Json{{"accepted", true}, {"scope", *scope}, {"last_sweep", last}});
+    reply.status = 202;
+    reply.command = AdminCommand{*scope == "full" ? AdminCommand::Kind::sweep_full : AdminCommand::Kind::sweep_light};
+    return reply;
+}
+
+base::Result<HttpReply> post_reload(const Call& call) {
+    HttpReply reply = json_reply(Json{{"accepted", true}, {"config_path", call.snapshot.config_path}});
+    reply.status = 202;
+    reply.command = AdminCommand{AdminCommand::Kind::reload};
+    return reply;
+}
+
+}  // namespace ibf::api

@@ -1,0 +1,175 @@
+#include "daemon/api/api.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "daemon/api/endpoints.hpp"
+
+namespace ibf::api {
+namespace {
+
+constexpr std::size_t kPieceBytes = 64 * 1024;
+
+/// What an endpoint cannot do without.
+enum class Needs : std::uint8_t { nothing, fabric, tables };
+
+struct Endpoint {
+    std::string_view method;
+    std::string_view path;
+    std::vector<std::string_view> params;
+    Needs needs;
+    base::Result<HttpReply> (*run)(const Call&);
+};
+
+const std::vector<Endpoint>& endpoints() {
+    static const std::vector<Endpoint> kEndpoints{
+        {"GET", "/v1/status", {}, Needs::nothing, &get_status},
+        {"GET", "/v1/nodes", {"match"}, Needs::fabric, &get_nodes},
+        {"GET", "/v1/switches", {"match"}, Needs::fabric, &get_switches},
+        {"GET", "/v1/hosts", {"match"}, Needs::fabric, &get_hosts},
+        {"GET", "/v1/ports", {"node", "match", "show"}, Needs::fabric, &get_ports},
+        {"GET", "/v1/links", {"node", "match", "show"}, Needs::fabric, &get_links},
+        {"GET", "/v1/lids", {"match"}, Needs::fabric, &get_lids},
+        {"GET", "/v1/path", {"src", "dst"}, Needs::tables, &get_path},
+        {"GET", "/v1/route", {"switch", "lid"}, Needs::tables, &get_route},
+        {"GET", "/v1/check", {}, Needs::tables, &get_check},
+        {"GET", "/v1/quality", {}, Needs::tables, &get_quality},
+        {"GET", "/v1/events", {"limit", "since", "kind"}, Needs::nothing, &get_events},
+        {"GET", "/v1/sweeps", {"limit"}, Needs::nothing, &get_sweeps},
+        {"GET", "/v1/isolated", {}, Needs::fabric, &get_isolated},
+        {"GET", "/v1/export", {"format", "file"}, Needs::fabric, &get_export},
+        {"POST", "/v1/sweep", {"scope"}, Needs::nothing, &post_sweep},
+        {"POST", "/v1/reload", {}, Needs::nothing, &post_reload},
+    };
+    return kEndpoints;
+}
+
+std::string_view kind_name(base::ErrorKind kind) {
+    switch (kind) {
+        case base::ErrorKind::usage: return "usage";
+        case base::ErrorKind::parse: return "parse";
+        case base::ErrorKind::not_found: return "not-found";
+        case base::ErrorKind::unavailable: return "unavailable";
+        case base::ErrorKind::io: return "io";
+        case base::ErrorKind::unsupported: return "unsupported";
+        case base::ErrorKind::refused: return "ambiguous";
+    }
+    return "error";
+}
+
+int http_status(base::ErrorKind kind) {
+    switch (kind) {
+        case base::ErrorKind::usage:
+        case base::ErrorKind::parse: return 400;
+        case base::ErrorKind::not_found: return 404;
+        case base::ErrorKind::refused: return 409;
+        case base::ErrorKind::unavailable: return 503;
+        default: return 500;
+    }
+}
+
+HttpReply error_reply(int status, std::string_view kind, const std::string& message) {
+    HttpReply reply = json_reply(Json{{"error", Json{{"kind", kind}, {"message", message}}}});
+    reply.status = status;
+    return reply;
+}
+
+HttpReply error_reply(const base::Error& error) {
+    return error_reply(http_status(error.kind), kind_name(error.kind), error.message);
+}
+
+HttpReply no_such_endpoint(const std::string& path) {
+    std::vector<std::string_view> paths;
+    for (const Endpoint& endpoint : endpoints()) {
+        paths.push_back(endpoint.path);
+    }
+    return error_reply(404, "not-found",
+                       fmt::format("there is no {}; this API has {}", path, fmt::join(paths, ", ")));
+}
+
+/// Null if everything the endpoint needs is there.
+std::optional<HttpReply> not_ready(const Endpoint& endpoint, const fabric::Snapshot& snapshot) {
+    const bool no_fabric = snapshot.fabric == nullptr;
+    const bool no_tables = snapshot.view == nullptr;
+    if ((endpoint.needs == Needs::nothing || !no_fabric) && (endpoint.needs != Needs::tables || !no_tables)) {
+        return std::nullopt;
+    }
+    return error_reply(503, "unavailable",
+                       fmt::format("no {} yet: {} ({})", no_fabric ? "fabric was seen" : "routes are in force",
+                                   fabric::to_string(snapshot.mode), snapshot.mode_text));
+}
+
+}  // namespace
+
+HttpReply json_reply(const Json& body) {
+    HttpReply reply;
+    reply.body = text_of(body) + '\n';
+    return reply;
+}
+
+HttpReply row_stream(std::string name, std::size_t count, std::function<Json(std::size_t)> row) {
+    HttpReply reply;
+    enum class Part : std::uint8_t { head, rows, end };
+    reply.stream = [name = std::move(name), count, row = std::move(row), at = std::size_t{0}, part = Part::head,
+                    first = true](std::string& out) mutable {
+        if (part == Part::end) {
+            return false;
+        }
+        if (part == Part::head) {
+            out += fmt::format("{{\"{}\":[", name);
+            part = Part::rows;
+        }
+        const std::size_t full = out.size() + kPieceBytes;
+        for (; at < count && out.size() < full; ++at) {
+            const Json value = row(at);
+            if (!value.is_null()) {
+                out += first ? "\n" : ",\n";
+                out += text_of(value);
+                first = false;
+            }
+        }
+        if (at == count) {
+            out += "]}\n";
+            part = Part::end;
+        }
+        return true;
+    };
+    return reply;
+}
+
+std::string take_body(HttpReply& reply) {
+    std::string out = std::move(reply.body);
+    while (reply.stream && reply.stream(out)) {
+    }
+    return out;
+}
+
+HttpReply handle(const HttpRequest& request, const fabric::Snapshot& snapshot) {
+    const auto query = parse_target(request.target);
+    if (!query) {
+        return error_reply(query.error());
+    }
+    const auto same_path = [&](const Endpoint& endpoint) { return endpoint.path == query->path; };
+    const auto& all = endpoints();
+    const auto endpoint = std::find_if(all.begin(), all.end(), same_path);
+    if (endpoint == all.end()) {
+        return no_such_endpoint(query->path);
+    }
+    if (endpoint->method != request.method) {
+        return error_reply(405, "usage", fmt::format("{} is asked with {}, not {}", endpoint->path, endpoint->method,
+                                                     request.method));
+    }
+    if (const auto params = check_params(*query, endpoint->params); !params) {
+        return error_reply(params.error());
+    }
+    if (auto early = not_ready(*endpoint, snapshot)) {
+        return *early;
+    }
+    auto reply = endpoint->run(Call{*query, snapshot});
+    return reply ? std::move(*reply) : error_reply(reply.error());
+}
+
+}  // namespace ibf::api
