@@ -261,6 +261,7 @@ void Transactions::Impl::send(std::uint32_t slot_index, base::Instant now, WireM
     smp.data = request.data;
     out.bytes = encode_smp(smp);
     out.address.lid = directed ? kLidPermissive : request.lid;
+    out.response_timeout = slot.timeout;
 }
 
 void Transactions::Impl::leave_flight(std::uint32_t slot_index) {

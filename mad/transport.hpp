@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/time.hpp"
 #include "mad/smp.hpp"
 
 namespace ibf::mad {
@@ -20,6 +21,9 @@ namespace ibf::mad {
 struct WireMad {
     MadBuffer bytes{};
     MadAddress address;   ///< to whom (send) or from whom (received)
+    /// Requests out: how long the sender waits for the response; zero where none is awaited. Linux hands up a
+    /// response only while the request is open (drivers/infiniband/core/mad.c, ib_mad_complete_recv).
+    base::Duration response_timeout{};
 };
 
 /// The local port as the transport sees it.

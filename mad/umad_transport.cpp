@@ -1,0 +1,315 @@
+// The only file that knows libibumad.
+
+#include <endian.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include <fmt/format.h>
+#include <infiniband/umad.h>
+
+#include "base/check.hpp"
+#include "base/log.hpp"
+#include "mad/transport.hpp"
+
+namespace ibf::mad {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr const char* kSysfsRoot = SYS_INFINIBAND;
+constexpr int kReceivePollMs = 200;  ///< how long a stop may take
+constexpr milliseconds kReceiveErrorPause{100};
+/// The kernel refuses a second send of a TID while the first is open (user_mad.c, is_duplicate) and drops a
+/// response whose request is not open (mad.c). So a request is open nearly as long as its sender waits, and
+/// closed, with the kernel's own timer being late by a few ticks, before the sender sends it again.
+constexpr milliseconds kKernelTimerSlack{30};
+
+/// One MAD with umad's header in front, as read and written.
+struct alignas(ib_user_mad_t) UmadBuffer {
+    std::array<std::uint8_t, sizeof(ib_user_mad_t) + sizeof(MadBuffer)> bytes{};
+
+    [[nodiscard]] void* umad() { return bytes.data(); }
+    [[nodiscard]] std::uint8_t* mad() { return static_cast<std::uint8_t*>(umad_get_mad(umad())); }
+};
+
+/// A file descriptor that closes itself. umad ports are closed by umad_close_port.
+class OpenFile {
+public:
+    OpenFile() = default;
+    explicit OpenFile(int file) : file_(file) {}
+    ~OpenFile() { reset(); }
+    OpenFile(const OpenFile&) = delete;
+    OpenFile& operator=(const OpenFile&) = delete;
+
+    void reset() {
+        if (file_ >= 0) {
+            ::close(file_);
+        }
+        file_ = -1;
+    }
+    void take(int file) {
+        reset();
+        file_ = file;
+    }
+    [[nodiscard]] bool is_open() const { return file_ >= 0; }
+
+private:
+    int file_ = -1;
+};
+
+void read_address(const ib_mad_addr_t& from, MadAddress& to) {
+    to.lid = Lid{be16toh(from.lid)};
+    to.qp = be32toh(from.qpn);
+    to.qkey = be32toh(from.qkey);
+    to.pkey_index = from.pkey_index;
+    to.sl = Sl{from.sl};
+    to.path_bits = from.path_bits;
+    if (from.grh_present != 0) {
+        to.grh_gid = Gid{.prefix = be64toh(from.ib_gid.global.subnet_prefix),
+                         .interface_id = Guid{be64toh(from.ib_gid.global.interface_id)}};
+        to.grh_hop_limit = from.hop_limit;
+        to.grh_traffic_class = from.traffic_class;
+        to.grh_flow_label = be32toh(from.flow_label);
+    }
+}
+
+void write_address(const MadAddress& from, void* umad) {
+    umad_set_addr(umad, from.lid.value(), static_cast<int>(from.qp), from.sl.value(),
+                  static_cast<int>(from.qkey));
+    umad_set_pkey(umad, from.pkey_index);
+    umad_get_mad_addr(umad)->path_bits = from.path_bits;
+    if (!from.grh_gid) {
+        umad_set_grh(umad, nullptr);
+        return;
+    }
+    ib_mad_addr_t grh{};  // umad_set_grh wants the flow label in host order
+    grh.grh_present = 1;
+    grh.hop_limit = from.grh_hop_limit;
+    grh.traffic_class = from.grh_traffic_class;
+    grh.flow_label = from.grh_flow_label;
+    grh.ib_gid.global.subnet_prefix = htobe64(from.grh_gid->prefix);
+    grh.ib_gid.global.interface_id = htobe64(from.grh_gid->interface_id.value());
+    umad_set_grh(umad, &grh);
+}
+
+int kernel_timeout_ms(base::Duration response_timeout) {
+    if (response_timeout <= base::Duration::zero()) {
+        return 0;
+    }
+    const auto waited = std::chrono::duration_cast<milliseconds>(response_timeout);
+    return static_cast<int>(std::max({waited - kKernelTimerSlack, waited / 2, milliseconds{1}}).count());
+}
+
+class UmadTransport final : public Transport {
+public:
+    UmadTransport(int port, int directed_agent, int lid_agent, LocalPort local)
+        : port_(port), directed_agent_(directed_agent), lid_agent_(lid_agent), local_(std::move(local)) {}
+
+    ~UmadTransport() override {
+        stopping_ = true;
+        if (receiver_.joinable()) {
+            receiver_.join();
+        }
+        umad_unregister(port_, lid_agent_);
+        umad_unregister(port_, directed_agent_);
+        umad_close_port(port_);
+    }
+
+    void start(Sink sink) override;
+    base::Result<void> send(const WireMad& mad) override;
+    [[nodiscard]] LocalPort local_port() const override { return local_; }
+    base::Result<void> set_is_sm(bool on) override;
+
+private:
+    void receive_loop(const Sink& sink);
+
+    const int port_;
+    const int directed_agent_;
+    const int lid_agent_;
+    const LocalPort local_;
+    OpenFile issm_;
+    UmadBuffer send_buffer_;
+    std::atomic<bool> stopping_{false};
+    std::thread receiver_;
+};
+
+void UmadTransport::start(Sink sink) {
+    IBF_CHECK(!receiver_.joinable(), "transport started twice");
+    // Signals belong to the loop's thread; here they would only cut umad_recv's poll short.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    receiver_ = std::thread([this, sink = std::move(sink)] { receive_loop(sink); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+/// A blocking umad_recv, because ibsim's descriptor knows only read, write, ioctl and poll: epoll on it
+/// fails.
+void UmadTransport::receive_loop(const Sink& sink) {
+    UmadBuffer buffer;
+    bool complained = false;
+    while (!stopping_) {
+        int length = sizeof(MadBuffer);
+        const int agent = umad_recv(port_, buffer.umad(), &length, kReceivePollMs);
+        if (agent == -ETIMEDOUT || agent == -EAGAIN || agent == -EINTR) {
+            continue;
+        }
+        if (agent < 0) {
+            if (!std::exchange(complained, true)) {
+                base::log(base::LogLevel::error, "{}/{}: receiving fails ({}): was the device removed?",
+                          local_.device, local_.port, std::strerror(-agent));
+            }
+            std::this_thread::sleep_for(kReceiveErrorPause);
+            continue;
+        }
+        complained = false;
+        // A status means that our own request came back because its time was up: the sender knows.
+        if (umad_status(buffer.umad()) != 0 || length != static_cast<int>(sizeof(MadBuffer))) {
+            continue;
+        }
+        WireMad mad;
+        std::memcpy(mad.bytes.data(), buffer.mad(), mad.bytes.size());
+        read_address(*umad_get_mad_addr(buffer.umad()), mad.address);
+        sink(std::move(mad));
+    }
+}
+
+base::Result<void> UmadTransport::send(const WireMad& mad) {
+    const auto mgmt_class = static_cast<MgmtClass>(mad.bytes[1]);
+    if (mgmt_class != MgmtClass::subn_directed && mgmt_class != MgmtClass::subn_lid) {
+        return base::fail(base::ErrorKind::unsupported,
+                          fmt::format("management class 0x{:02x} is not registered on {}/{}", mad.bytes[1],
+                                      local_.device, local_.port));
+    }
+    const int agent = mgmt_class == MgmtClass::subn_directed ? directed_agent_ : lid_agent_;
+    std::memcpy(send_buffer_.mad(), mad.bytes.data(), mad.bytes.size());
+    write_address(mad.address, send_buffer_.umad());
+    // No kernel retries: the transaction table has its own, which know the windows.
+    const int result = umad_send(port_, agent, send_buffer_.umad(), static_cast<int>(mad.bytes.size()),
+                                 kernel_timeout_ms(mad.response_timeout), 0);
+    if (result < 0) {
+        return base::fail(base::ErrorKind::io,
+                          fmt::format("{}/{}: the kernel refused to send a MAD: {}", local_.device,
+                                      local_.port, std::strerror(-result)));
+    }
+    return {};
+}
+
+base::Result<void> UmadTransport::set_is_sm(bool on) {
+    if (!on) {
+        issm_.reset();
+        return {};
+    }
+    if (issm_.is_open()) {
+        return {};
+    }
+    std::array<char, 256> path{};
+    if (umad_get_issm_path(local_.device.c_str(), local_.port.value(), path.data(),
+                           static_cast<int>(path.size())) != 0) {
+        return base::fail(base::ErrorKind::unavailable,
+                          fmt::format("{}/{} has no issm device: load the kernel module (modprobe ib_umad)",
+                                      local_.device, local_.port));
+    }
+    // The kernel lets one process hold it; without O_NONBLOCK the open would wait for the other to end.
+    const int file = ::open(path.data(), O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) {
+        const std::string reason =
+            errno == EAGAIN ? "another subnet manager holds it: stop that one first" : std::strerror(errno);
+        return base::fail(base::ErrorKind::unavailable,
+                          fmt::format("{} cannot be opened: {}", path.data(), reason));
+    }
+    issm_.take(file);
+    return {};
+}
+
+base::Result<LocalPort> read_local_port(const PortChoice& choice) {
+    LocalPort local;
+    local.device = choice.device;
+    local.port = PortNum{choice.port};
+    umad_port_t port{};
+    if (const int error = umad_get_port(choice.device.c_str(), choice.port, &port); error != 0) {
+        return base::fail(base::ErrorKind::unavailable,
+                          fmt::format("{}/{} cannot be read from {}: {}", choice.device, choice.port,
+                                      kSysfsRoot, std::strerror(-error)));
+    }
+    local.port_guid = Guid{be64toh(port.port_guid)};
+    local.state_text = fmt::format("{}, {}", to_string(static_cast<PortState>(port.state)),
+                                   to_string(static_cast<PhysState>(port.phys_state)));
+    umad_release_port(&port);
+    umad_ca_t device{};
+    if (umad_get_ca(choice.device.c_str(), &device) == 0) {
+        local.node_guid = Guid{be64toh(device.node_guid)};
+        umad_release_ca(&device);
+    }
+    return local;
+}
+
+std::string open_error_text(const PortChoice& choice, int error) {
+    if (error == EACCES || error == EPERM) {
+        return fmt::format(
+            "the umad device of {}/{} may not be opened: run as root, or give this user access to "
+            "/dev/infiniband/umad*",
+            choice.device, choice.port);
+    }
+    return fmt::format("the umad device of {}/{} cannot be opened: {}", choice.device, choice.port,
+                       std::strerror(error));
+}
+
+/// Registers for one class; the requests that come in are those of a subnet manager.
+base::Result<int> register_class(int port, MgmtClass mgmt_class, const PortChoice& choice) {
+    std::array<long, 16 / sizeof(long)> methods{};
+    for (const Method method : {Method::get, Method::set, Method::trap, Method::trap_repress}) {
+        const auto bit = static_cast<unsigned>(method);
+        methods[bit / (8 * sizeof(long))] |= 1L << (bit % (8 * sizeof(long)));
+    }
+    const int agent = umad_register(port, static_cast<int>(mgmt_class), 1, 0, methods.data());
+    if (agent < 0) {
+        return base::fail(
+            base::ErrorKind::unavailable,
+            fmt::format(
+                "the kernel refused to register management class 0x{:02x} on {}/{} ({}): does another "
+                "subnet manager (opensm, ufm) run on this port?",
+                static_cast<unsigned>(mgmt_class), choice.device, choice.port, std::strerror(errno)));
+    }
+    return agent;
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<Transport>> open_umad(const UmadOptions& options) {
+    const base::Result<PortChoice> choice = choose_port(kSysfsRoot, options);
+    if (!choice) {
+        return tl::unexpected<base::Error>(choice.error());
+    }
+    if (umad_init() < 0) {
+        return base::fail(base::ErrorKind::unavailable,
+                          "libibumad cannot start: load the kernel module (modprobe ib_umad)");
+    }
+    base::Result<LocalPort> local = read_local_port(*choice);
+    if (!local) {
+        return tl::unexpected<base::Error>(local.error());
+    }
+    errno = 0;
+    const int port = umad_open_port(choice->device.c_str(), choice->port);
+    if (port < 0) {
+        return base::fail(base::ErrorKind::unavailable, open_error_text(*choice, errno != 0 ? errno : -port));
+    }
+    const base::Result<int> directed = register_class(port, MgmtClass::subn_directed, *choice);
+    const base::Result<int> lid_routed =
+        directed ? register_class(port, MgmtClass::subn_lid, *choice) : directed;
+    if (!lid_routed) {
+        umad_close_port(port);
+        return tl::unexpected<base::Error>(lid_routed.error());
+    }
+    return std::make_unique<UmadTransport>(port, *directed, *lid_routed, std::move(*local));
+}
+
+}  // namespace ibf::mad
