@@ -1,0 +1,89 @@
+// DOC: the core.
+//
+// Composes the parts that do not know each other (SM now; SA and election later) behind one function:
+// handle(event, now, effects). Pure: no descriptor, clock, thread, log or database inside. The shell executes effects
+// in order and feeds what comes of them back as events.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "base/time.hpp"
+#include "daemon/api/api.hpp"
+#include "daemon/core/flight_recorder.hpp"
+#include "daemon/fabric/snapshot.hpp"
+#include "daemon/sm/config.hpp"
+#include "daemon/sm/effects.hpp"
+#include "daemon/sm/subnet_manager.hpp"
+
+namespace ibf::core {
+
+struct MadReceived {
+    mad::WireMad mad;
+};
+struct SendFailed {
+    mad::WireMad mad;
+};
+struct Deadline {};
+struct RoutesReady {
+    std::uint16_t epoch = 0;
+    sm::RoutesResult result;
+};
+struct AdminRequested {
+    api::AdminCommand command;
+};
+/// A new configuration, checked and whole, or why there is none (then the old one stays).
+struct ConfigReplaced {
+    std::shared_ptr<const sm::SmConfig> config;
+    std::string error;
+};
+struct DatabaseState {
+    std::string text;
+};
+
+using Event =
+    std::variant<MadReceived, SendFailed, Deadline, RoutesReady, AdminRequested, ConfigReplaced, DatabaseState>;
+[[nodiscard]] std::string to_line(const Event& event);
+
+using sm::Effect;
+using sm::Effects;
+
+struct CoreStart {
+    sm::SmStart sm;
+    std::string transport;      ///< for people: "sim fat-tree:radix=8", "umad mlx5_0/1"
+    std::string config_path;
+    std::string state_dir;
+};
+
+class Core {
+public:
+    explicit Core(CoreStart start);
+
+    void begin(base::Instant now, Effects& out);
+    void handle(Event event, base::Instant now, Effects& out);
+    void stop(base::Instant now, Effects& out);
+
+    [[nodiscard]] std::optional<base::Instant> next_deadline() const { return sm_.next_deadline(); }
+    /// The newest snapshot; the same pointer until something changed. `now` stamps a new one.
+    [[nodiscard]] std::shared_ptr<const fabric::Snapshot> snapshot(base::Instant now);
+    [[nodiscard]] bool at_rest() const { return sm_.at_rest(); }
+    [[nodiscard]] const FlightRecorder& recorder() const { return recorder_; }
+
+private:
+    sm::SubnetManager sm_;
+    base::Instant begun_;
+    base::WallTime begun_wall_;
+    std::shared_ptr<const fabric::Snapshot> snapshot_;
+    std::uint64_t shown_ = 0;
+    std::uint64_t own_version_ = 1;
+    std::uint64_t own_shown_ = 0;
+    std::string database_text_ = "ok";
+    std::string config_error_;
+    FlightRecorder recorder_;
+};
+
+}  // namespace ibf::core

@@ -1,0 +1,17 @@
+#include "daemon/fabric/snapshot.hpp"
+
+#include <array>
+
+namespace ibf::fabric {
+
+std::string_view to_string(EventRecord::Severity severity) {
+    constexpr std::array<std::string_view, 3> kNames{"info", "warning", "error"};
+    return kNames[static_cast<std::size_t>(severity)];
+}
+
+std::string_view to_string(SmMode mode) {
+    constexpr std::array<std::string_view, 6> kNames{"waiting", "port-down", "sweeping", "up", "standby", "failed"};
+    return kNames[static_cast<std::size_t>(mode)];
+}
+
+}  // namespace ibf::fabric

@@ -1,0 +1,29 @@
+#include "daemon/sm/effects.hpp"
+
+namespace ibf::sm {
+namespace {
+
+struct Line {
+    std::string operator()(const SendMad& effect) const {
+        const auto smp = mad::parse_smp(effect.mad.bytes);
+        return smp ? fmt::format("send {}", mad::to_line(*smp)) : std::string("send (no SMP)");
+    }
+    std::string operator()(const ComputeRoutes& effect) const {
+        return fmt::format("compute routes epoch {} over {} switches, {} end ports{}", effect.epoch,
+                           effect.view->topology.switches.size(), effect.view->topology.end_ports.size(),
+                           effect.previous ? ", keeping what is legal" : "");
+    }
+    std::string operator()(const Persist& effect) const {
+        return fmt::format("persist {} records", effect.batch.size());
+    }
+    std::string operator()(const Announce& effect) const {
+        return fmt::format("{} {}: {}", fabric::to_string(effect.event.severity), effect.event.kind, effect.event.text);
+    }
+    std::string operator()(const Progress& effect) const { return effect.text; }
+};
+
+}  // namespace
+
+std::string to_line(const Effect& effect) { return std::visit(Line{}, effect); }
+
+}  // namespace ibf::sm

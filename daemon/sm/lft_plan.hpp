@@ -1,0 +1,42 @@
+// DOC: which LFT blocks to write, and in which order. Pure.
+//
+// Blocks that differ between what is in force and what is wanted. Order: block by block over all switches, so that
+// many devices work at once. Safety: while a plan is being written, switches hold any mix of old and new entries. For
+// a LID whose old and new next hops together form no cycle, no mix can loop. For the others the changed entries go
+// through drop (255) first: then every mix is a part of the old, or a part of the new tables alone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "mad/attributes.hpp"
+#include "routing/routes.hpp"
+
+namespace ibf::sm {
+
+struct LftWrite {
+    std::uint32_t switch_index = 0;
+    std::uint16_t block = 0;
+    bool operator==(const LftWrite&) const = default;
+};
+
+struct LftPlan {
+    std::vector<LftWrite> drops;           ///< first: these blocks with the drop LIDs' changed entries at 255
+    std::vector<LftWrite> writes;          ///< then: these blocks as wanted
+    std::vector<std::uint16_t> drop_lids;  ///< sorted
+};
+
+/// What a switch holds, by SwitchIndex. Null: not known to hold anything that forwards (virgin or to be overwritten
+/// whole); such a switch takes every block of the wanted row.
+using RowsInForce = std::vector<std::shared_ptr<const routing::LftRow>>;
+
+[[nodiscard]] LftPlan plan_lfts(const routing::Topology& topology, const RowsInForce& in_force,
+                                const routing::Routes& wanted);
+
+/// The 64 entries of a drop write.
+[[nodiscard]] mad::LftBlock drop_block(const LftPlan& plan, const routing::LftRow& old_row,
+                                       const routing::LftRow& wanted, std::uint16_t block);
+[[nodiscard]] mad::LftBlock block_of(const routing::LftRow& row, std::uint16_t block);
+
+}  // namespace ibf::sm

@@ -1,0 +1,49 @@
+// DOC: the light sweep: has anything changed?
+//
+// One SwitchInfo Get per switch (is PortStateChange set, is it still the switch we programmed?) and one SMInfo Get per
+// known other SM. On back-to-back fabrics, without a switch, the local port's and its peer's PortInfo. Devices that
+// were silent are asked once each, aside: their time-outs do not count for the end.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/time.hpp"
+#include "daemon/fabric/fabric.hpp"
+#include "daemon/sm/tag.hpp"
+#include "mad/transactions.hpp"
+
+namespace ibf::sm {
+
+class LightSweep {
+public:
+    LightSweep(std::shared_ptr<const fabric::Fabric> fabric, std::uint16_t epoch, bool ask_silent);
+
+    [[nodiscard]] std::optional<mad::Request> next();
+    void on(const mad::Completion& completion);
+    [[nodiscard]] bool done() const { return waiting_.empty() && open_ == 0; }
+
+    struct Result {
+        std::vector<std::string> changes;        ///< one reason each; empty: nothing changed
+        std::vector<fabric::OtherSm> sms;        ///< fresh answers
+    };
+    [[nodiscard]] Result take() { return std::move(result_); }
+
+private:
+    void ask(Tag tag, const mad::DrPath& path, mad::Attribute attribute, std::uint32_t modifier);
+    void on_switch(const fabric::Node& node, const mad::Completion& completion);
+    void on_port(const Tag& tag, const mad::Completion& completion);
+    void on_sm(std::uint32_t index, const mad::Completion& completion);
+
+    std::shared_ptr<const fabric::Fabric> fabric_;
+    std::deque<mad::Request> waiting_;
+    std::size_t open_ = 0;
+    std::uint16_t epoch_;
+    Result result_;
+};
+
+}  // namespace ibf::sm

@@ -1,0 +1,428 @@
+#include "daemon/sm/programmer.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.hpp"
+#include "mad/codec.hpp"
+
+namespace ibf::sm {
+namespace {
+
+using fabric::kNoNode;
+using fabric::Node;
+using fabric::Port;
+using fabric::PortRef;
+using mad::Completion;
+using mad::PortState;
+
+constexpr std::uint16_t kMulticastTopNone = 0xBFFF;
+constexpr std::uint32_t kMulticastTopSupported = 0x40000000U;  ///< CapabilityMask.IsMulticastFDBTopSupported
+
+}  // namespace
+
+Programmer::Programmer(ProgramInput input) : input_(std::move(input)) {
+    for (const Node& node : input_.fabric->nodes) {
+        widest_ = std::max<std::uint32_t>(widest_, node.info.num_ports);
+    }
+    if (input_.routes) {
+        plan_ = plan_lfts(input_.view->topology, input_.in_force, *input_.routes);
+        blocks_missing_.assign(input_.routes->rows.size(), 0);
+        for (const LftWrite& write : plan_.writes) {
+            ++blocks_missing_[write.switch_index];
+        }
+    }
+    begin(Stage::switches);
+}
+
+std::string_view Programmer::name(Stage stage) {
+    constexpr std::array<std::string_view, 8> kNames{"switch set-up", "P_Keys", "tables (drop)", "tables",
+                                                     "arm links", "activate links", "recheck", "done"};
+    return kNames[static_cast<std::size_t>(stage)];
+}
+
+void Programmer::begin(Stage stage) {
+    stage_ = stage;
+    cursor_ = 0;
+    walk_ = {0, 1};
+    spill_.clear();
+}
+
+bool Programmer::advance() {
+    if (stage_ == Stage::done) {
+        return false;
+    }
+    if (open_ == 0) {
+        begin(static_cast<Stage>(static_cast<int>(stage_) + 1));
+    }
+    return stage_ != Stage::done;
+}
+
+std::optional<mad::Request> Programmer::next() {
+    std::optional<mad::Request> request;
+    if (!spill_.empty()) {
+        request = std::move(spill_.back());
+        spill_.pop_back();
+    } else {
+        switch (stage_) {
+            case Stage::switches: request = next_switch(); break;
+            case Stage::pkeys: request = next_pkey(); break;
+            case Stage::lft_drop:
+            case Stage::lft: request = next_lft(); break;
+            case Stage::arm:
+            case Stage::activate:
+            case Stage::recheck: request = next_port(); break;
+            case Stage::done: break;
+        }
+    }
+    open_ += request ? 1U : 0U;
+    return request;
+}
+
+mad::Request Programmer::make(Ask what, PortRef ref, mad::Attribute attribute, std::uint32_t modifier,
+                              const mad::AttributeData& data) const {
+    const Node& node = input_.fabric->nodes[ref.node];
+    mad::Request request;
+    request.tag = Tag{what, ref.port.value(), input_.epoch, ref.node}.pack();
+    request.target = ref.node;
+    request.method = what == Ask::recheck_port ? mad::Method::get : mad::Method::set;
+    request.attribute = attribute;
+    request.modifier = modifier;
+    request.path = node.is_switch() ? node.path : node.ports[ref.port.value()].path;
+    request.data = data;
+    return request;
+}
+
+// --- switches and port 0 ----------------------------------------------------------------------------------------
+
+std::uint16_t Programmer::top_for(const Node& node) const {
+    const std::uint32_t cap = node.switch_info->linear_fdb_cap;
+    return static_cast<std::uint16_t>(
+        std::min<std::uint32_t>(input_.view->topology.max_lid, cap == 0 ? 0 : cap - 1));
+}
+
+std::optional<mad::Request> Programmer::switch_info_request(std::uint32_t index) {
+    const Node& node = input_.fabric->nodes[index];
+    mad::SwitchInfo set = *node.switch_info;
+    const bool clear = input_.clear_change.contains(node.guid());
+    const bool no_multicast = (node.ports[0].info.capability_mask & kMulticastTopSupported) != 0;
+    set.linear_fdb_top = top_for(node);
+    set.life_time = input_.config->packet_life_time;
+    if (no_multicast) {
+        set.multicast_fdb_top = kMulticastTopNone;
+    }
+    set.port_state_change = clear;
+    const mad::SwitchInfo& now = *node.switch_info;
+    if (!clear && now.linear_fdb_top == set.linear_fdb_top && now.life_time == set.life_time &&
+        now.multicast_fdb_top == set.multicast_fdb_top) {
+        return std::nullopt;
+    }
+    return make(Ask::switch_info_set, {index, mad::PortNum{0}}, mad::Attribute::switch_info, 0, mad::encode(set));
+}
+
+std::optional<mad::Request> Programmer::port0_request(std::uint32_t index) {
+    const PortRef ref{index, mad::PortNum{0}};
+    const PortTarget target = target_of(ref);
+    if (!target.differs) {
+        return std::nullopt;
+    }
+    return port_set(Ask::port0_set, ref, target.set);
+}
+
+std::optional<mad::Request> Programmer::next_switch() {
+    const auto& nodes = input_.fabric->nodes;
+    while (cursor_ < nodes.size()) {
+        const auto index = static_cast<std::uint32_t>(cursor_++);
+        const Node& node = nodes[index];
+        if (!node.is_switch() || !node.switch_info || !node.ports[0].known) {
+            continue;
+        }
+        auto info = switch_info_request(index);
+        auto port0 = port0_request(index);
+        if (info && port0) {
+            spill_.push_back(std::move(*port0));
+            return info;
+        }
+        if (info || port0) {
+            return info ? std::move(info) : std::move(port0);
+        }
+    }
+    return std::nullopt;
+}
+
+// --- P_Keys -----------------------------------------------------------------------------------------------------
+
+std::optional<mad::Request> Programmer::next_pkey() {
+    const auto& nodes = input_.fabric->nodes;
+    while (walk_.node < nodes.size()) {
+        const Node& node = nodes[walk_.node];
+        const std::uint32_t first = node.is_switch() ? 0 : 1;
+        const std::uint32_t last = node.is_switch() ? 0 : node.info.num_ports;
+        if (cursor_ < first) {
+            cursor_ = first;
+        }
+        if (cursor_ > last) {
+            ++walk_.node;
+            cursor_ = 0;
+            continue;
+        }
+        const PortRef ref{walk_.node, mad::PortNum{static_cast<std::uint8_t>(cursor_++)}};
+        const Port& port = input_.fabric->port(ref);
+        if (!port.known || (ref.port.value() != 0 && port.peer.node == kNoNode)) {
+            continue;
+        }
+        if (pkey_table_full(port)) {
+            fail(ref, "P_Key table is full of other keys: no room for the default partition");
+        }
+        for (const PKeyChange& change : plan_pkeys(node, port)) {
+            return make(Ask::pkey_set, ref, mad::Attribute::pkey_table, change.block, mad::encode(change.keys));
+        }
+    }
+    return std::nullopt;
+}
+
+// --- tables -----------------------------------------------------------------------------------------------------
+
+std::optional<mad::Request> Programmer::next_lft() {
+    const bool dropping = stage_ == Stage::lft_drop;
+    const auto& writes = dropping ? plan_.drops : plan_.writes;
+    if (cursor_ >= writes.size()) {
+        return std::nullopt;
+    }
+    const auto position = static_cast<std::uint32_t>(cursor_++);
+    const LftWrite write = writes[position];
+    const std::uint32_t node = input_.view->switch_nodes[write.switch_index];
+    const routing::LftRow& wanted = *input_.routes->rows[write.switch_index];
+    const mad::LftBlock block =
+        dropping ? drop_block(plan_, *input_.in_force[write.switch_index], wanted, write.block)
+                 : block_of(wanted, write.block);
+    mad::Request request = make(dropping ? Ask::lft_drop : Ask::lft_set, {node, mad::PortNum{0}},
+                                mad::Attribute::linear_forwarding_table, write.block, mad::encode(block));
+    request.tag = Tag{dropping ? Ask::lft_drop : Ask::lft_set, 0, input_.epoch, position}.pack();
+    return request;
+}
+
+void Programmer::on_lft(std::uint32_t position, const Completion& completion) {
+    const LftWrite write = plan_.writes[position];
+    if (completion.kind == Completion::Kind::reply) {
+        ++lft_blocks_;
+        --blocks_missing_[write.switch_index];
+        return;
+    }
+    const PortRef at{input_.view->switch_nodes[write.switch_index], mad::PortNum{0}};
+    fail(at, fmt::format("forwarding table block {} {}", write.block, describe(completion)));
+}
+
+RowsInForce Programmer::rows_in_force() const {
+    RowsInForce rows(blocks_missing_.size());
+    for (std::size_t s = 0; s < rows.size(); ++s) {
+        if (blocks_missing_[s] == 0) {
+            rows[s] = input_.routes->rows[s];
+        }
+    }
+    return rows;
+}
+
+// --- links ------------------------------------------------------------------------------------------------------
+
+PortTarget Programmer::target_of(PortRef ref) const {
+    return plan_port({*input_.fabric, input_.lids, input_.sm_lid, *input_.config}, ref);
+}
+
+std::uint64_t Programmer::memory_key(PortRef ref) const {
+    const Node& node = input_.fabric->nodes[ref.node];
+    return node.guid().value() * 0x9e3779b97f4a7c15ULL + ref.port.value();
+}
+
+mad::Request Programmer::port_set(Ask what, PortRef ref, mad::PortInfo set) const {
+    return make(what, ref, mad::Attribute::port_info, ref.port.value(), mad::encode(set));
+}
+
+bool Programmer::both_ends(PortRef ref) const {
+    const Port& port = input_.fabric->port(ref);
+    if (port.peer.node == kNoNode || !port.known || !port.usable) {
+        return false;
+    }
+    const Port& peer = input_.fabric->port(port.peer);
+    return peer.known && peer.usable && peer.peer == ref;
+}
+
+std::optional<mad::Request> Programmer::next_port() {
+    const auto& nodes = input_.fabric->nodes;
+    for (; walk_.port <= widest_; ++walk_.port, walk_.node = 0) {
+        while (walk_.node < nodes.size()) {
+            const PortRef ref{walk_.node, mad::PortNum{static_cast<std::uint8_t>(walk_.port)}};
+            ++walk_.node;
+            if (walk_.port > nodes[ref.node].info.num_ports) {
+                continue;
+            }
+            if (auto request = port_request(ref)) {
+                return request;
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<mad::Request> Programmer::port_request(PortRef ref) {
+    if (stage_ == Stage::recheck) {
+        return recheck_request(ref);
+    }
+    if (!both_ends(ref)) {
+        return std::nullopt;
+    }
+    auto request = stage_ == Stage::arm ? arm_request(ref) : activate_request(ref);
+    if (request && input_.clear_change.contains(input_.fabric->nodes[ref.node].guid())) {
+        set_this_run_.insert(ref);
+    }
+    return request;
+}
+
+std::optional<mad::Request> Programmer::arm_request(PortRef ref) {
+    const Port& port = input_.fabric->port(ref);
+    PortTarget target = target_of(ref);
+    const auto remembered = input_.acknowledged->find(memory_key(ref));
+    const bool acknowledged =
+        remembered != input_.acknowledged->end() && remembered->second == target.fingerprint;
+    if (port.info.state == PortState::init) {
+        if (input_.config->separate_arm && target.differs) {
+            mad::PortInfo arm = target.set;
+            arm.state = PortState::armed;
+            spill_.push_back(port_set(Ask::arm, ref, arm));
+            return port_set(Ask::configure, ref, target.set);
+        }
+        target.set.state = PortState::armed;
+        return port_set(Ask::arm, ref, target.set);
+    }
+    if (!target.differs || acknowledged) {
+        return std::nullopt;
+    }
+    if (target.needs_bounce) {
+        // Only a link that goes down and comes up anew can change its MTU or lanes; one end bounces it for both.
+        if (port.peer < ref && target_of(port.peer).needs_bounce) {
+            return std::nullopt;
+        }
+        target.set = port.info;
+        target.set.state = PortState::down;
+        target.set.phys_state = mad::PhysState::no_change;
+        input_.acknowledged->insert_or_assign(memory_key(ref), target.fingerprint);
+        ++bounces_;
+        return port_set(Ask::bounce, ref, target.set);
+    }
+    return port_set(Ask::configure, ref, target.set);
+}
+
+std::optional<mad::Request> Programmer::activate_request(PortRef ref) {
+    const Port& port = input_.fabric->port(ref);
+    const Port& peer = input_.fabric->port(port.peer);
+    if (port.info.state != PortState::armed ||
+        (peer.info.state != PortState::armed && peer.info.state != PortState::active)) {
+        return std::nullopt;
+    }
+    mad::PortInfo set = target_of(ref).set;
+    set.state = PortState::active;
+    return port_set(Ask::activate, ref, set);
+}
+
+std::optional<mad::Request> Programmer::recheck_request(PortRef ref) {
+    const Node& node = input_.fabric->nodes[ref.node];
+    if (!node.is_switch() || !input_.clear_change.contains(node.guid()) || set_this_run_.contains(ref)) {
+        return std::nullopt;
+    }
+    return make(Ask::recheck_port, ref, mad::Attribute::port_info, ref.port.value(), {});
+}
+
+void Programmer::on_recheck(PortRef ref, const Completion& completion) {
+    if (completion.kind != Completion::Kind::reply) {
+        return fail(ref, fmt::format("port state {}", describe(completion)));
+    }
+    const mad::PortInfo now = mad::decode_port_info(completion.data);
+    if (now.state != input_.fabric->port(ref).info.state) {
+        surprises_.push_back(fmt::format("{} went from {} to {}", place(ref),
+                                         mad::to_string(input_.fabric->port(ref).info.state),
+                                         mad::to_string(now.state)));
+    }
+}
+
+// --- answers ----------------------------------------------------------------------------------------------------
+
+void Programmer::on(const Completion& completion) {
+    IBF_CHECK(open_ > 0, "an answer nobody waits for");
+    --open_;
+    const Tag tag = Tag::unpack(completion.tag);
+    const PortRef ref{tag.index, mad::PortNum{tag.port}};
+    const bool answered = completion.kind == Completion::Kind::reply;
+    switch (tag.ask) {
+        case Ask::switch_info_set:
+            if (answered) {
+                input_.fabric->nodes[tag.index].switch_info = mad::decode_switch_info(completion.data);
+            } else {
+                fail(ref, fmt::format("SwitchInfo {}", describe(completion)));
+            }
+            return;
+        case Ask::pkey_set:
+            if (answered) {
+                ++pkey_sets_;
+                input_.fabric->port(ref).pkeys[completion.request.modifier] =
+                    mad::decode_pkey_block(completion.request.data);
+            } else {
+                fail(ref, fmt::format("P_Key table {}", describe(completion)));
+            }
+            return;
+        case Ask::lft_drop:
+            if (!answered) {
+                fail({input_.view->switch_nodes[plan_.drops[tag.index].switch_index], mad::PortNum{0}},
+                     fmt::format("forwarding table {}", describe(completion)));
+            }
+            ++lft_blocks_;
+            return;
+        case Ask::lft_set: return on_lft(tag.index, completion);
+        case Ask::recheck_port: return on_recheck(ref, completion);
+        default: return on_port_set(tag, ref, completion);
+    }
+}
+
+void Programmer::on_port_set(const Tag& tag, PortRef ref, const Completion& completion) {
+    Port& port = input_.fabric->port(ref);
+    if (completion.kind != Completion::Kind::reply) {
+        // What came back with an error status is no truth (C10): state and LID stay as they were.
+        port.usable = tag.ask == Ask::port0_set || tag.ask == Ask::bounce ? port.usable : false;
+        return fail(ref, fmt::format("{} {}", tag.ask == Ask::activate ? "Active" : "port set-up", describe(completion)));
+    }
+    ++port_sets_;
+    const mad::PortInfo asked = mad::decode_port_info(completion.request.data);
+    const bool fdr10 = port.info.fdr10_active;
+    port.info = mad::decode_port_info(completion.data);
+    port.info.fdr10_active = fdr10;
+    if (tag.ask == Ask::bounce) {
+        return;
+    }
+    if (asked.state != PortState::no_change && port.info.state != asked.state) {
+        surprises_.push_back(fmt::format("{} was asked to be {} and is {}", place(ref), mad::to_string(asked.state),
+                                         mad::to_string(port.info.state)));
+    }
+    if (tag.ask == Ask::arm || tag.ask == Ask::configure) {
+        input_.acknowledged->insert_or_assign(memory_key(ref), target_of(ref).fingerprint);
+    }
+}
+
+std::string Programmer::describe(const Completion& completion) {
+    switch (completion.kind) {
+        case Completion::Kind::timeout: return fmt::format("was not answered after {} tries", completion.sends);
+        case Completion::Kind::error_status:
+            return fmt::format("was refused with status 0x{:04x} ({})", completion.status,
+                               mad::status_text(completion.status));
+        default: return "could not be sent";
+    }
+}
+
+std::string Programmer::place(PortRef ref) const {
+    const Node& node = input_.fabric->nodes[ref.node];
+    return fmt::format("{} ({}) port {}", node.description, node.guid(), ref.port);
+}
+
+void Programmer::fail(PortRef at, std::string text) {
+    failures_.push_back({at, fmt::format("{}: {}", place(at), text)});
+}
+
+}  // namespace ibf::sm

@@ -1,0 +1,123 @@
+// DOC: from plan to acknowledged.
+//
+// Walks the ordered stages of one programming run, hands out Set requests (next) and takes their completions (on).
+// A stage begins when every request of the one before has ended. What a device acknowledged is noted in the Fabric and
+// in the rows in force; what it refused or did not answer marks that device and the run goes on.
+//
+// Stages: switch set-up (SwitchInfo, port 0) - P_Keys - LFT entries through drop - LFT blocks - configure and arm -
+// activate - recheck (ports of switches whose change bit could only be cleared after their ports had been read).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "daemon/fabric/fabric.hpp"
+#include "daemon/sm/config.hpp"
+#include "daemon/sm/lft_plan.hpp"
+#include "daemon/sm/port_plan.hpp"
+#include "daemon/sm/tag.hpp"
+#include "mad/transactions.hpp"
+
+namespace ibf::sm {
+
+/// Fingerprints of port set-ups that a device acknowledged, by port GUID or (switch GUID, port): some devices answer
+/// with other values than were set, and asking again each sweep would never end.
+using AcknowledgedPorts = std::unordered_map<std::uint64_t, std::uint64_t>;
+
+struct ProgramInput {
+    std::shared_ptr<fabric::Fabric> fabric;
+    std::shared_ptr<const fabric::TopologyView> view;
+    std::shared_ptr<const routing::Routes> routes;   ///< null: no switch to program
+    RowsInForce in_force;                            ///< by SwitchIndex
+    std::set<mad::Guid> clear_change;                ///< switches whose change bit is still set
+    fabric::LidMap lids;
+    mad::Lid sm_lid{};
+    std::shared_ptr<const SmConfig> config;
+    AcknowledgedPorts* acknowledged = nullptr;
+    std::uint16_t epoch = 0;
+};
+
+struct ProgramFailure {
+    fabric::PortRef at;
+    std::string text;
+};
+
+class Programmer {
+public:
+    enum class Stage : std::uint8_t { switches, pkeys, lft_drop, lft, arm, activate, recheck, done };
+
+    explicit Programmer(ProgramInput input);
+
+    [[nodiscard]] std::optional<mad::Request> next();
+    void on(const mad::Completion& completion);
+    /// Moves to the next stage when this one has ended. True while there is work.
+    [[nodiscard]] bool advance();
+    [[nodiscard]] Stage stage() const { return stage_; }
+    [[nodiscard]] static std::string_view name(Stage stage);
+
+    /// Rows that every block was acknowledged for; null where one was not.
+    [[nodiscard]] RowsInForce rows_in_force() const;
+    [[nodiscard]] const std::vector<ProgramFailure>& failures() const { return failures_; }
+    [[nodiscard]] const std::vector<std::string>& surprises() const { return surprises_; }
+    [[nodiscard]] std::uint64_t lft_blocks() const { return lft_blocks_; }
+    [[nodiscard]] std::uint64_t lft_blocks_planned() const { return plan_.writes.size() + plan_.drops.size(); }
+    [[nodiscard]] std::uint64_t port_sets() const { return port_sets_; }
+    [[nodiscard]] std::uint64_t pkey_sets() const { return pkey_sets_; }
+    [[nodiscard]] std::uint64_t bounces() const { return bounces_; }
+
+private:
+    /// Position of a walk over all ports, port-major so that many devices work at once.
+    struct PortWalk {
+        std::uint32_t node = 0;
+        std::uint32_t port = 0;
+    };
+
+    void begin(Stage stage);
+    std::optional<mad::Request> next_switch();
+    std::optional<mad::Request> next_pkey();
+    std::optional<mad::Request> next_lft();
+    std::optional<mad::Request> next_port();
+    std::optional<mad::Request> port_request(fabric::PortRef ref);
+    std::optional<mad::Request> arm_request(fabric::PortRef ref);
+    std::optional<mad::Request> activate_request(fabric::PortRef ref);
+    std::optional<mad::Request> recheck_request(fabric::PortRef ref);
+    std::optional<mad::Request> switch_info_request(std::uint32_t node);
+    std::optional<mad::Request> port0_request(std::uint32_t node);
+    [[nodiscard]] mad::Request make(Ask what, fabric::PortRef ref, mad::Attribute attribute, std::uint32_t modifier,
+                                    const mad::AttributeData& data) const;
+    [[nodiscard]] mad::Request port_set(Ask what, fabric::PortRef ref, mad::PortInfo set) const;
+    [[nodiscard]] bool both_ends(fabric::PortRef ref) const;
+    [[nodiscard]] PortTarget target_of(fabric::PortRef ref) const;
+    [[nodiscard]] std::uint64_t memory_key(fabric::PortRef ref) const;
+    [[nodiscard]] std::uint16_t top_for(const fabric::Node& node) const;
+    void on_port_set(const Tag& tag, fabric::PortRef ref, const mad::Completion& completion);
+    void on_recheck(fabric::PortRef ref, const mad::Completion& completion);
+    void on_lft(std::uint32_t write, const mad::Completion& completion);
+    void fail(fabric::PortRef at, std::string text);
+    [[nodiscard]] static std::string describe(const mad::Completion& completion);
+    [[nodiscard]] std::string place(fabric::PortRef ref) const;
+
+    ProgramInput input_;
+    LftPlan plan_;
+    Stage stage_ = Stage::switches;
+    std::size_t cursor_ = 0;
+    PortWalk walk_;
+    std::uint32_t widest_ = 0;                 ///< most ports of any node
+    std::vector<mad::Request> spill_;          ///< further requests of the item at the cursor, last first
+    std::size_t open_ = 0;
+    std::vector<std::uint32_t> blocks_missing_;   ///< by SwitchIndex: planned and not acknowledged
+    std::set<fabric::PortRef> set_this_run_;      ///< only filled for nodes that will be rechecked
+    std::vector<ProgramFailure> failures_;
+    std::vector<std::string> surprises_;          ///< states that are not what discovery saw: sweep again
+    std::uint64_t lft_blocks_ = 0;
+    std::uint64_t port_sets_ = 0;
+    std::uint64_t pkey_sets_ = 0;
+    std::uint64_t bounces_ = 0;
+};
+
+}  // namespace ibf::sm

@@ -1,0 +1,611 @@
+// The control flow of a sweep. MAD intake is in intake.cpp, reports in report.cpp.
+#include "daemon/sm/subnet_manager.hpp"
+
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "mad/codec.hpp"
+
+namespace ibf::sm {
+namespace {
+
+using fabric::EventRecord;
+using fabric::Fabric;
+using fabric::kNoNode;
+using fabric::Node;
+using fabric::PortRef;
+using fabric::SmMode;
+using mad::Completion;
+using Severity = fabric::EventRecord::Severity;
+
+/// Requests kept waiting in the transaction table: enough that every device with a free window finds work.
+constexpr std::size_t kQueueAhead = 4096;
+constexpr base::Duration kRetryFirst = std::chrono::seconds{1};
+constexpr std::uint8_t kSetMethod = 2;
+
+template <class... Ts>
+struct Overload : Ts... {
+    using Ts::operator()...;
+};
+
+}  // namespace
+
+SubnetManager::SubnetManager(SmStart start)
+    : config_(std::move(start.config)),
+      local_(std::move(start.local)),
+      begun_(start.now),
+      begun_wall_(start.wall),
+      mads_(config_->mads, mad::Tid{static_cast<std::uint32_t>(start.wall.time_since_epoch().count())}),
+      remembered_(std::move(start.stored.lids)),
+      stored_tables_(std::move(start.stored.tables)),
+      stored_clean_(start.stored.clean_stop),
+      stored_sm_lid_(start.stored.sm_lid),
+      events_(start.stored.last_event_id),
+      last_sweep_id_(start.stored.last_sweep_id) {}
+
+void SubnetManager::begin(base::Instant now, Effects& out) {
+    set_mode(SmMode::sweeping, "starting");
+    request_sweep(SweepScope::full, "start", now, out);
+}
+
+// --- the pump ---------------------------------------------------------------------------------------------------
+
+void SubnetManager::run(base::Instant now, Effects& out) {
+    bool again = true;
+    while (again) {
+        again = feed();
+        flush_sends(now, out);
+        again = step(now, out) || again;
+    }
+    progress(now, out);
+}
+
+std::optional<mad::Request> SubnetManager::next_request() {
+    return std::visit(Overload{
+                          [](Idle&) -> std::optional<mad::Request> { return std::nullopt; },
+                          [](Routing&) -> std::optional<mad::Request> { return std::nullopt; },
+                          [](auto& phase) { return phase.next(); },
+                      },
+                      phase_);
+}
+
+bool SubnetManager::feed() {
+    bool fed = false;
+    while (mads_.queued() < kQueueAhead && mads_.room() > 0) {
+        auto request = next_request();
+        if (!request) {
+            break;
+        }
+        const bool taken = mads_.submit(std::move(*request));
+        IBF_CHECK(taken, "the transaction table refused a request although it had room");
+        fed = true;
+    }
+    return fed;
+}
+
+void SubnetManager::flush_sends(base::Instant now, Effects& out) {
+    wire_.clear();
+    mads_.poll_send(now, wire_);
+    for (mad::WireMad& mad : wire_) {
+        sets_sent_ += mad.bytes[3] == kSetMethod ? 1U : 0U;
+        out.emplace_back(SendMad{std::move(mad)});
+    }
+}
+
+void SubnetManager::dispatch(const Completion& completion, base::Instant now) {
+    const Tag tag = Tag::unpack(completion.tag);
+    sweep_timeouts_ += completion.kind == Completion::Kind::timeout ? 1U : 0U;
+    if (tag.epoch != epoch_) {
+        return dispatch_stale(completion, now);
+    }
+    std::visit(Overload{
+                   [&](Idle&) { dispatch_stale(completion, now); },
+                   [&](Routing&) { dispatch_stale(completion, now); },
+                   [&](LightSweep& light) { light.on(completion); },
+                   [&](Discovery& discovery) { discovery.on(completion, now); },
+                   [&](TableReader& reader) {
+                       tag.ask == Ask::lft_get ? reader.on(completion) : dispatch_stale(completion, now);
+                   },
+                   [&](Programmer& programmer) {
+                       tag.ask == Ask::node_info || tag.ask == Ask::probe_silent ? dispatch_stale(completion, now)
+                                                                                 : programmer.on(completion);
+                   },
+               },
+               phase_);
+}
+
+/// Answers whose question belongs to an ended phase. Only "I am here after all" matters.
+void SubnetManager::dispatch_stale(const Completion& completion, base::Instant now) {
+    const Tag tag = Tag::unpack(completion.tag);
+    if (completion.kind != Completion::Kind::reply) {
+        return;
+    }
+    if (tag.ask == Ask::node_info || tag.ask == Ask::probe_silent) {
+        silent_.clear();
+        want_sweep(SweepScope::full, fmt::format("a silent device answered on directed route {}",
+                                                 completion.request.path.to_string()), now);
+    }
+}
+
+bool SubnetManager::step(base::Instant now, Effects& out) {
+    if (std::holds_alternative<Idle>(phase_)) {
+        if (!pending_ || now < pending_->not_before) {
+            return false;
+        }
+        start_sweep(now, out);
+        return true;
+    }
+    if (auto* light = std::get_if<LightSweep>(&phase_); light != nullptr && light->done()) {
+        end_light(now, out);
+        return true;
+    }
+    if (auto* discovery = std::get_if<Discovery>(&phase_); discovery != nullptr && discovery->done(now)) {
+        end_discovery(now, out);
+        return true;
+    }
+    if (auto* reader = std::get_if<TableReader>(&phase_); reader != nullptr && reader->done()) {
+        end_reading(now, out);
+        return true;
+    }
+    if (auto* programmer = std::get_if<Programmer>(&phase_)) {
+        const auto before = programmer->stage();
+        if (!programmer->advance()) {
+            end_programming(now, out);
+            return true;
+        }
+        if (before != Programmer::Stage::arm && programmer->stage() == Programmer::Stage::arm) {
+            begin_phase("activate", now);
+        }
+        return programmer->stage() != before;
+    }
+    return false;
+}
+
+void SubnetManager::on_time(base::Instant now, Effects& out) {
+    completions_.clear();
+    mads_.on_time(now, completions_);
+    for (const Completion& completion : completions_) {
+        dispatch(completion, now);
+    }
+    if (std::holds_alternative<Idle>(phase_) && !pending_ && config_->sweep_interval > base::Duration{} &&
+        now >= next_light_) {
+        want_sweep(SweepScope::light, "interval", now);
+    }
+    run(now, out);
+}
+
+std::optional<base::Instant> SubnetManager::next_deadline() const {
+    std::optional<base::Instant> at = mads_.next_deadline();
+    const auto sooner = [&](base::Instant candidate) { at = at ? std::min(*at, candidate) : candidate; };
+    if (const auto* discovery = std::get_if<Discovery>(&phase_)) {
+        if (const auto deadline = discovery->deadline()) {
+            sooner(*deadline);
+        }
+    }
+    if (std::holds_alternative<Idle>(phase_)) {
+        if (pending_) {
+            sooner(pending_->not_before);
+        } else if (config_->sweep_interval > base::Duration{}) {
+            sooner(next_light_);
+        }
+    }
+    return at;
+}
+
+bool SubnetManager::at_rest() const { return std::holds_alternative<Idle>(phase_) && !pending_; }
+
+// --- sweeps -----------------------------------------------------------------------------------------------------
+
+void SubnetManager::request_sweep(SweepScope scope, std::string reason, base::Instant now, Effects& out) {
+    want_sweep(scope, std::move(reason), now);
+    run(now, out);
+}
+
+void SubnetManager::want_sweep(SweepScope scope, std::string reason, base::Instant not_before) {
+    constexpr std::size_t kReasonsMax = 16;
+    if (!pending_) {
+        pending_ = PendingSweep{scope, {}, not_before};
+    }
+    pending_->scope = std::max(pending_->scope, scope);
+    pending_->not_before = std::min(pending_->not_before, not_before);
+    auto& reasons = pending_->reasons;
+    if (reasons.size() < kReasonsMax && std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) {
+        reasons.push_back(std::move(reason));
+    }
+}
+
+void SubnetManager::retry_later(std::string reason, base::Instant now) {
+    const base::Duration most = std::max(config_->sweep_interval, kRetryFirst);
+    const base::Duration wait = std::min(kRetryFirst * (1 << std::min(failed_in_a_row_, 6U)), most);
+    ++failed_in_a_row_;
+    want_sweep(SweepScope::full, std::move(reason), now + wait);
+}
+
+void SubnetManager::start_sweep(base::Instant now, Effects& out) {
+    PendingSweep request = std::move(*pending_);
+    pending_.reset();
+    ++epoch_;
+    sweeping_ = true;
+    sweep_begun_ = now;
+    sweep_mads_ = mads_.counters().sent;
+    sweep_timeouts_ = 0;
+    report_ = {};
+    report_.id = ++last_sweep_id_;
+    report_.reasons = std::move(request.reasons);
+    report_.started = wall(now);
+    const bool light = request.scope == SweepScope::light && fabric_ && !fabric_->nodes.empty();
+    report_.scope = light ? "light" : "full";
+    ++version_;
+    if (!light) {
+        return start_discovery(now);
+    }
+    ++light_count_;
+    begin_phase("light", now);
+    const bool ask_silent = config_->silent_probe_sweeps > 0 && light_count_ % config_->silent_probe_sweeps == 0;
+    phase_.emplace<LightSweep>(fabric_, epoch_, ask_silent);
+    static_cast<void>(out);
+}
+
+void SubnetManager::end_light(base::Instant now, Effects& out) {
+    LightSweep::Result result = std::get<LightSweep>(phase_).take();
+    if (std::any_of(result.sms.begin(), result.sms.end(),
+                    [](const fabric::OtherSm& sm) { return sm.state == mad::SmState::master; })) {
+        auto fresh = std::make_shared<Fabric>(*fabric_);
+        fresh->sms = result.sms;
+        working_ = fresh;
+        if (!passes_guard(now, out)) {
+            fabric_ = fresh;
+            return finish_sweep("standby: another master", now, out);
+        }
+    }
+    if (result.changes.empty() || other_master_) {
+        return finish_sweep(other_master_ ? "standby: another master" : "no change", now, out);
+    }
+    report_.scope = "full";
+    for (std::string& change : result.changes) {
+        if (report_.reasons.size() < 16) {
+            report_.reasons.push_back(std::move(change));
+        }
+    }
+    ++epoch_;
+    start_discovery(now);
+}
+
+void SubnetManager::start_discovery(base::Instant now) {
+    begin_phase("discover", now);
+    DiscoveryInput input;
+    input.previous = fabric_;
+    input.silent = silent_;
+    input.renamed = std::move(renamed_);
+    renamed_.clear();
+    input.leave = guard_passed_ && !other_master_ ? WriteLeave::granted : WriteLeave::reading_only;
+    input.epoch = epoch_;
+    input.grace_min = 2 * config_->mads.timeout;
+    input.own_port_guid = local_.port_guid;
+    input.trusted_sm_key = config_->sm_key.value();
+    phase_.emplace<Discovery>(std::move(input), now);
+}
+
+void SubnetManager::end_discovery(base::Instant now, Effects& out) {
+    Discovery::Result result = std::get<Discovery>(phase_).take();
+    working_ = std::make_shared<Fabric>(std::move(result.fabric));
+    change_unread_ = std::move(result.change_unread);
+    discovery_incomplete_ = result.incomplete;
+    if (!local_port_ready(now, out)) {
+        return;
+    }
+    silent_.clear();
+    for (const fabric::Isolation& item : working_->isolations) {
+        if (item.reason == fabric::IsolationReason::silent && item.at.node != kNoNode) {
+            silent_.insert({working_->nodes[item.at.node].guid(), item.at.port});
+        }
+    }
+    announce_changes(fabric_.get(), now, out);
+    announce_isolations(now, out);
+    if (!passes_guard(now, out)) {
+        fabric_ = working_;
+        view_ = std::make_shared<fabric::TopologyView>(fabric::topology_of(*fabric_, {}));
+        return finish_sweep("standby: another master", now, out);
+    }
+    assign(now, out);
+}
+
+bool SubnetManager::local_port_ready(base::Instant now, Effects& out) {
+    const auto wait = [&](SmMode mode, std::string text) {
+        set_mode(mode, text);
+        fabric_ = working_;
+        retry_later(text, now);
+        finish_sweep(std::move(text), now, out);
+        return false;
+    };
+    if (working_->nodes.empty()) {
+        return wait(SmMode::waiting, fmt::format("{} port {} does not answer: no management agent behind it",
+                                                 local_.device, local_.port));
+    }
+    const Node& node = working_->nodes[0];
+    const fabric::Port& port = node.ports[working_->local.port.value()];
+    if (!node.is_switch() && port.known && !port.info.linked()) {
+        return wait(SmMode::port_down, fmt::format("port down: {} port {} has no link ({}); waiting for a cable",
+                                                   local_.device, local_.port, mad::to_string(port.info.phys_state)));
+    }
+    return true;
+}
+
+bool SubnetManager::passes_guard(base::Instant now, Effects& out) {
+    guard_passed_ = true;
+    for (const fabric::OtherSm& sm : working_->sms) {
+        if (sm.state != mad::SmState::master || other_master_) {
+            continue;
+        }
+        other_master_ = true;
+        const Node& node = working_->nodes[sm.at.node];
+        const std::string text = fmt::format(
+            "another master subnet manager runs on {} ({}) port {}, LID {}, priority {}{}: nothing is written from now "
+            "on; stop that one and restart this one to take over",
+            node.description, node.guid(), sm.at.port, sm.lid, sm.priority, sm.same_key ? "" : ", with another SM_Key");
+        set_mode(SmMode::standby, text);
+        announce(Severity::warning, "other-master", text, sm.guid, sm.at.port, now, out);
+    }
+    return !other_master_;
+}
+
+void SubnetManager::assign(base::Instant now, Effects& out) {
+    begin_phase("assign", now);
+    LidPlan plan = plan_lids(*working_, remembered_, {config_->lmc, config_->lmc_on_enhanced_port0});
+    for (const PortRef ref : plan.unserved) {
+        fabric::Isolation item{fabric::IsolationReason::no_lid, ref, fabric::lid_owner(working_->nodes[ref.node], ref.port),
+                               working_->nodes[ref.node].path, "no LID is free for it: the unicast space is full"};
+        working_->isolations.push_back(std::move(item));
+    }
+    for (const std::string& move : plan.moves) {
+        announce(Severity::warning, "lid-moved", move, {}, {}, now, out);
+    }
+    const auto local = plan.lids.find(fabric::lid_owner(working_->nodes[working_->local.node], working_->local.port));
+    sm_lid_ = local == plan.lids.end() ? mad::kLidNone : local->second.base;
+    if (plan.remembered != remembered_) {
+        remembered_ = plan.remembered;
+        out.emplace_back(Persist{{db::LidsRecord{remembered_}}});
+    }
+    lids_ = std::move(plan.lids);
+    view_ = std::make_shared<fabric::TopologyView>(fabric::topology_of(*working_, lids_));
+    const std::vector<std::uint32_t> unknown = unknown_tables();
+    if (unknown.empty()) {
+        return start_routing(now, out);
+    }
+    begin_phase("read tables", now);
+    phase_.emplace<TableReader>(working_, unknown, epoch_);
+}
+
+/// Drops what can no longer be believed and lists the switches that hold tables we do not know.
+std::vector<std::uint32_t> SubnetManager::unknown_tables() {
+    std::vector<std::uint32_t> unknown;
+    for (const std::uint32_t index : view_->switch_nodes) {
+        const Node& node = working_->nodes[index];
+        if (!node.switch_info || !node.ports[0].known) {
+            continue;
+        }
+        const auto own_lid = lids_.find(node.guid());
+        const bool ours = own_lid != lids_.end() && node.ports[0].info.lid == own_lid->second.base &&
+                          node.ports[0].info.sm_lid == sm_lid_;
+        const auto known = programmed_.find(node.guid());
+        if (known != programmed_.end()) {
+            if (ours && node.switch_info->linear_fdb_top == known->second.top) {
+                continue;
+            }
+            programmed_.erase(known);  // it was reset, or somebody else has been at it
+        }
+        const bool virgin = node.switch_info->linear_fdb_top == 0 || node.ports[0].info.lid == mad::kLidNone;
+        if (virgin) {
+            continue;  // overwritten whole
+        }
+        if (trusts_stored(node)) {
+            const db::TableRecord& stored = stored_tables_.at(node.guid());
+            programmed_.insert_or_assign(node.guid(), Programmed{stored.lft, stored.linear_fdb_top});
+        } else {
+            unknown.push_back(index);
+        }
+    }
+    stored_clean_ = false;  // believed once, at start; later only acknowledgements count
+    return unknown;
+}
+
+bool SubnetManager::trusts_stored(const Node& node) const {
+    const auto stored = stored_tables_.find(node.guid());
+    return stored_clean_ && stored != stored_tables_.end() && stored->second.lft &&
+           node.switch_info->linear_fdb_top == stored->second.linear_fdb_top &&
+           !node.switch_info->port_state_change && stored_sm_lid_ != mad::kLidNone &&
+           node.ports[0].info.sm_lid == stored_sm_lid_;
+}
+
+void SubnetManager::end_reading(base::Instant now, Effects& out) {
+    for (TableReader::Target& target : std::get<TableReader>(phase_).take()) {
+        if (!target.failed) {
+            const Node& node = working_->nodes[target.node];
+            programmed_.insert_or_assign(
+                node.guid(), Programmed{std::make_shared<const routing::LftRow>(std::move(target.row)),
+                                        node.switch_info->linear_fdb_top});
+        }
+    }
+    start_routing(now, out);
+}
+
+void SubnetManager::start_routing(base::Instant now, Effects& out) {
+    begin_phase("route", now);
+    std::shared_ptr<const routing::Routes> previous;
+    if (routes_) {
+        previous = std::shared_ptr<const routing::Routes>(routes_, &routes_->routes);
+    } else if (!stored_tables_.empty()) {
+        // The tables of the last completed run, in force or not: the same question gets the same answer again.
+        auto stored = std::make_shared<routing::Routes>();
+        for (const auto& [guid, record] : stored_tables_) {
+            if (record.lft) {
+                stored->switch_guids.push_back(guid);
+                stored->rows.push_back(record.lft);
+            }
+        }
+        previous = std::move(stored);
+    }
+    phase_.emplace<Routing>(Routing{previous});
+    out.emplace_back(ComputeRoutes{epoch_, view_, previous, config_->routing});
+}
+
+void SubnetManager::on_routes(std::uint16_t epoch, RoutesResult result, base::Instant now, Effects& out) {
+    if (epoch != epoch_ || !std::holds_alternative<Routing>(phase_)) {
+        return;
+    }
+    if (!result) {
+        announce(Severity::error, "no-routes", result.error().message, {}, {}, now, out);
+        set_mode(SmMode::failed, fmt::format("no routes: {}", result.error().message));
+        fabric_ = working_;
+        retry_later("no routes", now);
+        finish_sweep("no routes", now, out);
+        return run(now, out);
+    }
+    routes_ = std::make_shared<const routing::RouteOutcome>(std::move(*result));
+    announce_routes(now, out);
+    start_programming(now, out);
+    run(now, out);
+}
+
+void SubnetManager::start_programming(base::Instant now, Effects& out) {
+    begin_phase("program", now);
+    in_force_known_ = false;
+    ProgramInput input;
+    input.fabric = working_;
+    input.view = view_;
+    input.routes = std::shared_ptr<const routing::Routes>(routes_, &routes_->routes);
+    input.in_force.resize(view_->switch_nodes.size());
+    for (std::size_t s = 0; s < view_->switch_nodes.size(); ++s) {
+        const auto known = programmed_.find(view_->topology.switches[s].guid);
+        if (known != programmed_.end()) {
+            input.in_force[s] = known->second.row;
+        }
+    }
+    for (const std::uint32_t index : change_unread_) {
+        input.clear_change.insert(working_->nodes[index].guid());
+    }
+    input.lids = lids_;
+    input.sm_lid = sm_lid_;
+    input.config = config_;
+    input.acknowledged = &acknowledged_;
+    input.epoch = epoch_;
+    phase_.emplace<Programmer>(std::move(input));
+    static_cast<void>(out);
+}
+
+void SubnetManager::end_programming(base::Instant now, Effects& out) {
+    begin_phase("settle", now);
+    const Programmer done = std::move(std::get<Programmer>(phase_));
+    settle(done, now, out);
+}
+
+void SubnetManager::keep_tables(const RowsInForce& rows, Effects& out) {
+    db::Batch batch;
+    in_force_known_ = true;
+    for (std::size_t s = 0; s < rows.size(); ++s) {
+        const mad::Guid guid = view_->topology.switches[s].guid;
+        const std::uint32_t node = view_->switch_nodes[s];
+        if (!rows[s]) {
+            programmed_.erase(guid);
+            in_force_known_ = false;
+            continue;
+        }
+        const std::uint16_t top = working_->nodes[node].switch_info ? working_->nodes[node].switch_info->linear_fdb_top : std::uint16_t{0};
+        programmed_.insert_or_assign(guid, Programmed{rows[s], top});
+        db::TableRecord& stored = stored_tables_[guid];
+        const bool same = stored.lft && stored.linear_fdb_top == top && (stored.lft == rows[s] || *stored.lft == *rows[s]);
+        stored = {guid, top, rows[s]};
+        if (!same) {
+            batch.emplace_back(stored);
+        }
+    }
+    if (!batch.empty()) {
+        out.emplace_back(Persist{std::move(batch)});
+    }
+}
+
+void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& out) {
+    keep_tables(done.rows_in_force(), out);
+    report_.lft_blocks_written = done.lft_blocks();
+    report_.port_sets = done.port_sets();
+    report_.pkey_sets = done.pkey_sets();
+    for (const ProgramFailure& failure : done.failures()) {
+        fabric::Isolation item{fabric::IsolationReason::setup_failed, failure.at,
+                               working_->nodes[failure.at.node].guid(), working_->nodes[failure.at.node].path,
+                               failure.text};
+        working_->isolations.push_back(std::move(item));
+        announce(Severity::error, "setup-failed", failure.text, working_->nodes[failure.at.node].guid(),
+                 failure.at.port, now, out);
+    }
+    fabric_ = working_;
+    out.emplace_back(Persist{{fabric_record()}});
+    const bool first = mode_ != SmMode::up;
+    set_mode(SmMode::up, done.failures().empty() ? std::string("subnet up")
+                                                 : fmt::format("subnet up, {} device(s) with trouble", done.failures().size()));
+    if (!done.failures().empty()) {
+        retry_later("set-up failed on some device", now);
+    } else if (!done.surprises().empty() || done.bounces() > 0) {
+        want_sweep(SweepScope::full, done.bounces() > 0 ? "links were taken down to change them" : done.surprises().front(),
+                   now + config_->trap_hold_down);
+    } else if (discovery_incomplete_) {
+        retry_later("some device did not answer everything", now);
+    } else {
+        failed_in_a_row_ = 0;
+    }
+    end_phase(now, out);
+    if (first) {
+        announce(Severity::info, "subnet-up",
+                 fmt::format("SUBNET UP: {} switches, {} end ports, {} links; {} engine; {} in {}, {} MADs",
+                             view_->topology.switches.size(), view_->topology.end_ports.size(), fabric_->link_count(),
+                             routes_->routes.engine, report_.scope, base::format_duration(now - sweep_begun_),
+                             mads_.counters().sent - sweep_mads_),
+                 {}, {}, now, out);
+    }
+    finish_sweep("subnet up", now, out);
+}
+
+void SubnetManager::finish_sweep(std::string outcome, base::Instant now, Effects& out) {
+    end_phase(now, out);
+    report_.outcome = std::move(outcome);
+    report_.time = now - sweep_begun_;
+    report_.mads = mads_.counters().sent - sweep_mads_;
+    report_.timeouts = sweep_timeouts_;
+    for (const std::string& line : events_.end_sweep()) {
+        out.emplace_back(Progress{line});
+    }
+    if (report_.scope != "light") {
+        out.emplace_back(Persist{{sweep_record()}});
+    }
+    constexpr std::size_t kSweepsKept = 100;
+    sweeps_.insert(sweeps_.begin(), report_);
+    if (sweeps_.size() > kSweepsKept) {
+        sweeps_.pop_back();
+    }
+    sweeping_ = false;
+    working_.reset();
+    change_unread_.clear();
+    phase_.emplace<Idle>();
+    next_light_ = now + config_->sweep_interval;
+    ++version_;
+}
+
+void SubnetManager::replace_config(std::shared_ptr<const SmConfig> config, base::Instant now, Effects& out) {
+    config_ = std::move(config);
+    acknowledged_.clear();
+    request_sweep(SweepScope::full, "configuration", now, out);
+}
+
+void SubnetManager::stop(base::Instant now, Effects& out) {
+    const bool clean = in_force_known_ && std::holds_alternative<Idle>(phase_) && !other_master_;
+    mads_.abandon_all();
+    out.emplace_back(Persist{{db::CleanStopRecord{clean, sm_lid_}}});
+    static_cast<void>(now);
+}
+
+void SubnetManager::set_mode(SmMode mode, std::string text) {
+    mode_ = mode;
+    mode_text_ = std::move(text);
+    ++version_;
+}
+
+}  // namespace ibf::sm

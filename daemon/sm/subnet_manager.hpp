@@ -1,0 +1,199 @@
+// DOC: the subnet manager.
+//
+// A pure machine: MADs, answers, route results, commands and the time come in; Effects go out. A sweep is
+// reconciliation (observe - plan - write what differs) in phases that are values; aborting one destroys it. Requests
+// for sweeps merge by widest scope; one that arrives in mid-sweep waits.
+//
+// Guard: until every port with IsSM has been asked, and for as long as no other master is seen, nothing is written.
+// Once another master has been seen nothing is written any more, and the mode says so.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "base/time.hpp"
+#include "daemon/fabric/snapshot.hpp"
+#include "daemon/sm/config.hpp"
+#include "daemon/sm/discovery.hpp"
+#include "daemon/sm/effects.hpp"
+#include "daemon/sm/event_log.hpp"
+#include "daemon/sm/lid_plan.hpp"
+#include "daemon/sm/light_sweep.hpp"
+#include "daemon/sm/programmer.hpp"
+#include "daemon/sm/table_reader.hpp"
+#include "daemon/sm/trap_gate.hpp"
+#include "db/records.hpp"
+#include "mad/transactions.hpp"
+
+namespace ibf::sm {
+
+enum class SweepScope : std::uint8_t { light, full };
+
+/// The result of a ComputeRoutes effect.
+using RoutesResult = base::Result<routing::RouteOutcome>;
+
+struct SmStart {
+    std::shared_ptr<const SmConfig> config;
+    db::Stored stored;
+    mad::LocalPort local;
+    base::Instant now;
+    base::WallTime wall;       ///< real time at `now`
+};
+
+class SubnetManager {
+public:
+    explicit SubnetManager(SmStart start);
+
+    void begin(base::Instant now, Effects& out);
+    void on_mad(const mad::WireMad& mad, base::Instant now, Effects& out);
+    void on_send_error(const mad::WireMad& mad, base::Instant now, Effects& out);
+    void on_time(base::Instant now, Effects& out);
+    void on_routes(std::uint16_t epoch, RoutesResult result, base::Instant now, Effects& out);
+    void request_sweep(SweepScope scope, std::string reason, base::Instant now, Effects& out);
+    void replace_config(std::shared_ptr<const SmConfig> config, base::Instant now, Effects& out);
+    /// Last call: marks the stop as clean if what is in force is known.
+    void stop(base::Instant now, Effects& out);
+
+    [[nodiscard]] std::optional<base::Instant> next_deadline() const;
+    /// Everything of the snapshot that the SM knows.
+    void fill(fabric::Snapshot& snapshot) const;
+    /// Grows when fill() would show something else.
+    [[nodiscard]] std::uint64_t version() const { return version_; }
+    /// No sweep is under way or due now.
+    [[nodiscard]] bool at_rest() const;
+    [[nodiscard]] fabric::SmMode mode() const { return mode_; }
+
+private:
+    struct Idle {};
+    struct Routing {
+        std::shared_ptr<const routing::Routes> previous;
+    };
+    using Phase = std::variant<Idle, LightSweep, Discovery, TableReader, Routing, Programmer>;
+
+    struct PendingSweep {
+        SweepScope scope = SweepScope::light;
+        std::vector<std::string> reasons;
+        base::Instant not_before{};
+    };
+    /// What a switch is known to hold.
+    struct Programmed {
+        std::shared_ptr<const routing::LftRow> row;
+        std::uint16_t top = 0;
+    };
+
+    // The pump.
+    void run(base::Instant now, Effects& out);
+    [[nodiscard]] bool feed();
+    [[nodiscard]] std::optional<mad::Request> next_request();
+    void flush_sends(base::Instant now, Effects& out);
+    void dispatch(const mad::Completion& completion, base::Instant now);
+    void dispatch_stale(const mad::Completion& completion, base::Instant now);
+    [[nodiscard]] bool step(base::Instant now, Effects& out);
+
+    // Sweeps.
+    void want_sweep(SweepScope scope, std::string reason, base::Instant not_before);
+    void start_sweep(base::Instant now, Effects& out);
+    void start_discovery(base::Instant now);
+    void end_light(base::Instant now, Effects& out);
+    void end_discovery(base::Instant now, Effects& out);
+    void assign(base::Instant now, Effects& out);
+    [[nodiscard]] std::vector<std::uint32_t> unknown_tables();
+    [[nodiscard]] bool trusts_stored(const fabric::Node& node) const;
+    void end_reading(base::Instant now, Effects& out);
+    void start_routing(base::Instant now, Effects& out);
+    void start_programming(base::Instant now, Effects& out);
+    void end_programming(base::Instant now, Effects& out);
+    void settle(const Programmer& done, base::Instant now, Effects& out);
+    void keep_tables(const RowsInForce& rows, Effects& out);
+    void finish_sweep(std::string outcome, base::Instant now, Effects& out);
+    void retry_later(std::string reason, base::Instant now);
+    [[nodiscard]] bool passes_guard(base::Instant now, Effects& out);
+    [[nodiscard]] bool local_port_ready(base::Instant now, Effects& out);
+    void set_mode(fabric::SmMode mode, std::string text);
+
+    // Phase accounting.
+    void begin_phase(std::string name, base::Instant now);
+    void end_phase(base::Instant now, Effects& out);
+    void progress(base::Instant now, Effects& out);
+    [[nodiscard]] std::string progress_text() const;
+
+    // MADs that are not answers.
+    void on_request(const mad::WireMad& mad, base::Instant now, Effects& out);
+    void on_trap(const mad::WireMad& wire, const mad::Smp& smp, base::Instant now, Effects& out);
+    void on_sm_info(const mad::WireMad& wire, const mad::Smp& smp, Effects& out);
+    [[nodiscard]] fabric::PortRef port_of(mad::Lid lid) const;
+
+    // Reports.
+    void announce(fabric::EventRecord::Severity severity, std::string kind, std::string text, mad::Guid guid,
+                  mad::PortNum port, base::Instant now, Effects& out);
+    void announce_changes(const fabric::Fabric* before, base::Instant now, Effects& out);
+    void announce_isolations(base::Instant now, Effects& out);
+    void announce_routes(base::Instant now, Effects& out);
+    [[nodiscard]] base::WallTime wall(base::Instant now) const;
+    [[nodiscard]] db::FabricRecord fabric_record() const;
+    [[nodiscard]] db::SweepRecord sweep_record() const;
+
+    std::shared_ptr<const SmConfig> config_;
+    mad::LocalPort local_;
+    base::Instant begun_;
+    base::WallTime begun_wall_;
+    mad::Transactions mads_;
+    std::vector<mad::Completion> completions_;
+    std::vector<mad::WireMad> wire_;
+
+    Phase phase_;
+    std::uint16_t epoch_ = 0;
+    std::optional<PendingSweep> pending_;
+    base::Instant next_light_{};
+    std::uint32_t light_count_ = 0;
+    std::uint32_t failed_in_a_row_ = 0;
+
+    std::shared_ptr<const fabric::Fabric> fabric_;          ///< last complete
+    std::shared_ptr<fabric::Fabric> working_;               ///< of the sweep under way
+    std::vector<std::uint32_t> change_unread_;
+    bool discovery_incomplete_ = false;
+    SilentPlaces silent_;
+    std::set<mad::Guid> renamed_;
+    fabric::LidMap lids_;
+    fabric::LidMap remembered_;
+    std::shared_ptr<const fabric::TopologyView> view_;
+    std::shared_ptr<const routing::RouteOutcome> routes_;
+    std::map<mad::Guid, db::TableRecord> stored_tables_;
+    bool stored_clean_ = false;
+    mad::Lid stored_sm_lid_{};
+    std::map<mad::Guid, Programmed> programmed_;
+    AcknowledgedPorts acknowledged_;
+    mad::Lid sm_lid_{};
+    bool guard_passed_ = false;
+    bool other_master_ = false;
+    bool in_force_known_ = false;     ///< the last programming run ended without a table left in doubt
+
+    TrapGate traps_;
+    EventLog events_;
+    std::uint64_t traps_received_ = 0;
+
+    fabric::SmMode mode_ = fabric::SmMode::waiting;
+    std::string mode_text_;
+    std::uint64_t version_ = 0;
+    fabric::SweepReport report_;
+    bool sweeping_ = false;
+    base::Instant sweep_begun_{};
+    base::Instant phase_begun_{};
+    std::uint64_t phase_mads_ = 0;
+    std::uint64_t phase_sets_ = 0;
+    std::uint64_t sweep_mads_ = 0;
+    std::uint64_t sweep_timeouts_ = 0;
+    std::uint64_t sets_sent_ = 0;
+    base::Instant next_progress_{};
+    std::vector<fabric::SweepReport> sweeps_;
+    std::uint64_t last_sweep_id_ = 0;
+};
+
+}  // namespace ibf::sm
