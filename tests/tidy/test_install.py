@@ -104,11 +104,13 @@ class Service(unittest.TestCase):
         broken = self.text().replace(PREFIX + "/sbin/", staged("sbin/")).replace("Type=notify", "Typo=notify")
         self.assertIn("Typo", verify(broken)[1])
 
-    def test_every_option_it_passes_exists(self):
-        command = re.search(r"^ExecStart=(.*)$", self.text(), re.MULTILINE).group(1)
-        helped = subprocess.run([staged("sbin/ibfabricd"), "--help"], capture_output=True, text=True, check=False).stdout
-        for option in re.findall(r"--[a-z-]+", command):
-            self.assertIn(option, helped)
+    def test_its_folders_are_the_daemons_defaults(self):
+        with open(staged("share/doc/ibfabric/examples/ibfabricd.toml"), encoding="utf-8") as file:
+            example = file.read()
+        for directive, folder in (("ConfigurationDirectory", "/etc"), ("StateDirectory", "/var/lib"),
+                                  ("RuntimeDirectory", "/run")):
+            name = re.search(rf"^{directive}=(\S+)$", self.text(), re.MULTILINE).group(1)
+            self.assertIn(f"{folder}/{name}", example)
 
 
 class Completion(unittest.TestCase):
