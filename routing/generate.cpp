@@ -14,7 +14,9 @@ namespace {
 
 const std::vector<Family>& families() {
     static const std::vector<Family> all{
-        fat_tree_family(), ring_family(), star_family(), single_family(), back_to_back_family(),
+        fat_tree_family(), torus_family(),     mesh_family(),           hypercube_family(),
+        hyperx_family(),   dragonfly_family(), dragonfly_plus_family(), random_family(),
+        ring_family(),     star_family(),      single_family(),         back_to_back_family(),
     };
     return all;
 }

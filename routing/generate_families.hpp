@@ -14,6 +14,19 @@ namespace ibf::routing {
 // generate_trees.cpp
 [[nodiscard]] Family fat_tree_family();
 
+// generate_grids.cpp
+[[nodiscard]] Family torus_family();
+[[nodiscard]] Family mesh_family();
+[[nodiscard]] Family hypercube_family();
+[[nodiscard]] Family hyperx_family();
+
+// generate_dragonfly.cpp
+[[nodiscard]] Family dragonfly_family();
+[[nodiscard]] Family dragonfly_plus_family();
+
+// generate_random.cpp
+[[nodiscard]] Family random_family();
+
 // generate_small.cpp
 [[nodiscard]] Family back_to_back_family();
 [[nodiscard]] Family single_family();

@@ -89,12 +89,10 @@ base::Result<Netlist> netlist_from_spec(const std::string& spec) {
         return generate_netlist(spec);
     }
     auto loaded = load_netlist(spec);
+    // Neither a file nor a family, and nothing of a path in it: a mistyped family is the likelier slip.
     std::error_code ignored;
-    if (!loaded && loaded.error().kind == base::ErrorKind::io && !std::filesystem::exists(spec, ignored)) {
-        // Neither a file nor a family: a mistyped family is the likelier slip, so say both.
-        return base::fail(base::ErrorKind::usage,
-                          fmt::format("{}; and as a generator: {}", loaded.error().message,
-                                      generate_netlist(spec).error().message));
+    if (!loaded && spec.find_first_of("/.") == std::string::npos && !std::filesystem::exists(spec, ignored)) {
+        return generate_netlist(spec);
     }
     return loaded;
 }

@@ -469,18 +469,19 @@ private:
         return out_.state(statement);
     }
 
-    /// The peer's own line counts; a port line that says something else is worth a word.
+    /// The peer's own line counts; a port line that says something else, or nonsense, is worth a word.
     void compare_lid(const Pending& cable, const CableStatement& statement) {
         const NetlistNode& peer = out_.node(statement.peer_node);
         const std::size_t port = peer.type == mad::NodeType::switch_ ? 0 : statement.peer_port;
-        if (!cable.peer_lid.value || port >= peer.ports.size()) {
+        if (!cable.peer_lid.said || port >= peer.ports.size()) {
             return;
         }
         const std::uint16_t own = peer.ports[port].lids.base.value();
-        if (own != 0 && *cable.peer_lid.value != own) {
-            out_.warn(statement.line,
-                      fmt::format("LID {} for \"{}\", which itself says {}; the latter counts",
-                                  *cable.peer_lid.value, peer.id, own));
+        const std::uint64_t stated = cable.peer_lid.value.value_or(mad::kLidPermissive.value());
+        if (stated > mad::kLidUnicastMax || (own != 0 && stated != own)) {
+            out_.warn(
+                statement.line,
+                fmt::format("a LID is given for \"{}\" that is not what it says itself, {}", peer.id, own));
         }
     }
 

@@ -12,7 +12,7 @@ namespace ibf::routing {
 namespace {
 
 constexpr std::string_view kFormats =
-    "read are ibnetdiscover output, ibsim netlists, ibdiagnet2.ibnetdiscover, ibdiagnet2.db_csv and "
+    "What can be read: ibnetdiscover output, ibsim netlists, ibdiagnet2.ibnetdiscover, ibdiagnet2.db_csv and "
     "subnet.lst "
     "(each also as .gz)";
 
@@ -93,7 +93,6 @@ std::string_view other_kind_of(std::string_view line) {
              "an ibnl system definition, which says what is inside a device, not how they are cabled"},
         Mark{"SYSTEM ",
              "an ibnl system definition, which says what is inside a device, not how they are cabled"},
-        Mark{"P1 -> ", "an ibdm .topo of systems, whose inside is in .ibnl files; expand it with ibdm first"},
         Mark{"ibdiagnet fabric SM report", "ibdiagnet's SM report"},
         Mark{"GROUP PKey:", "ibdiagnet's partition report"},
         Mark{"Node Name=", "ibdiagnet's node information"},
@@ -110,13 +109,13 @@ std::string_view other_kind_of(std::string_view line) {
         }
     }
     if (line.find(": IB# : Sta") != std::string_view::npos) {
-        return "ibdiagnet's net_dump; take the .ibnetdiscover, .lst or .db_csv file beside it";
+        return "ibdiagnet's net_dump: take the .ibnetdiscover, .lst or .db_csv file beside it";
     }
-    if (line.find(" -> ") != std::string_view::npos && line.find(" P") != std::string_view::npos) {
-        return "an ibdm .topo of systems, whose inside is in .ibnl files; expand it with ibdm first";
+    if (line.find("->") != std::string_view::npos) {
+        return "an ibdm .topo of whole systems, whose inside is in .ibnl files: expand it with ibdm first";
     }
     if (is_port_report(line)) {
-        return "the port report of ibnetdiscover -p; take its output without -p";
+        return "the port report of ibnetdiscover -p: take its output without -p";
     }
     if (is_guid_to_lid(line)) {
         return "OpenSM's guid2lid table";
@@ -145,13 +144,13 @@ base::Result<Dialect> recognise(std::string_view text, const std::string& origin
         }
     }
     const auto refuse = [&origin](std::uint32_t line, std::string_view what) {
-        return base::fail(base::ErrorKind::parse, fmt::format("{}:{}: {}; {}", origin, line, what, kFormats));
+        return base::fail(base::ErrorKind::parse, fmt::format("{}:{}: {}. {}", origin, line, what, kFormats));
     };
     if (!has_content) {
         return refuse(1, "the text is empty");
     }
     if (!other.empty()) {
-        return refuse(other_line, fmt::format("this is {}, not a topology", other));
+        return refuse(other_line, fmt::format("this is no topology but {}", other));
     }
     return refuse(lines.number(), "no topology found: no Switch, Ca, Hca or Rt record to the last line");
 }
