@@ -1,0 +1,314 @@
+#include "routing/graph.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "routing/parallel.hpp"
+
+namespace ibf::routing {
+
+std::span<const PortGroup> Graph::groups_of(std::uint32_t at) const {
+    return {groups.data() + first_group[at], groups.data() + first_group[at + 1]};
+}
+
+std::span<const std::uint8_t> Graph::ports_of(const PortGroup& group) const {
+    return {ports.data() + group.first_port, group.port_count};
+}
+
+Graph make_graph(const Topology& topology, const std::vector<char>& excluded) {
+    const auto count = static_cast<std::uint32_t>(topology.switches.size());
+    const auto left_out = [&](std::uint32_t at) { return !excluded.empty() && excluded[at] != 0; };
+    Graph graph;
+    graph.hosts.assign(count, 0);
+    for (const TopologyEndPort& end : topology.end_ports) {
+        if (end.switch_index != kNoIndex && end.lids.count() != 0) {
+            ++graph.hosts[end.switch_index];
+        }
+    }
+    graph.first_group.push_back(0);
+    std::vector<std::pair<std::uint32_t, std::uint8_t>> links;  // (peer, port)
+    for (std::uint32_t at = 0; at < count; ++at) {
+        links.clear();
+        const std::vector<PortPeer>& peers = topology.switches[at].peers;
+        for (std::size_t port = 1; port < peers.size(); ++port) {
+            const PortPeer& peer = peers[port];
+            if (peer.kind == PortPeer::Kind::switch_ && peer.index != at && !left_out(at) && !left_out(peer.index)) {
+                links.emplace_back(peer.index, static_cast<std::uint8_t>(port));
+            }
+        }
+        std::sort(links.begin(), links.end());
+        for (const auto& [peer, port] : links) {
+            const bool same = graph.groups.size() > graph.first_group.back() && graph.groups.back().peer == peer;
+            if (!same) {
+                graph.groups.push_back({peer, static_cast<std::uint32_t>(graph.ports.size()), 0});
+            }
+            graph.ports.push_back(port);
+            ++graph.groups.back().port_count;
+        }
+        graph.first_group.push_back(static_cast<std::uint32_t>(graph.groups.size()));
+    }
+    return graph;
+}
+
+namespace {
+
+constexpr std::uint32_t kLine = 64;  // bytes, or bits, that one inner loop handles
+
+std::uint32_t padded(std::uint32_t count) {
+    return (count + kLine - 1) / kLine * kLine;
+}
+
+/// Sets of switches, one row per switch, in 512-bit lines.
+class BitRows {
+public:
+    explicit BitRows(std::uint32_t rows) : words_((rows + 511) / 512 * 8), bits_(std::size_t{rows} * words_) {}
+    [[nodiscard]] std::uint64_t* row(std::uint32_t at) { return bits_.data() + std::size_t{at} * words_; }
+    [[nodiscard]] std::uint32_t words() const { return words_; }
+
+private:
+    std::uint32_t words_;
+    std::vector<std::uint64_t> bits_;
+};
+
+void merge_line(std::uint64_t* __restrict into, const std::uint64_t* __restrict from, std::uint32_t words) {
+    for (std::uint32_t line = 0; line < words; line += 8) {
+        for (std::uint32_t word = 0; word < 8; ++word) {
+            into[line + word] |= from[line + word];
+        }
+    }
+}
+
+/// One round of the search for one switch: what its neighbours had reached, it reaches now.
+bool advance(const Graph& graph, std::uint32_t at, BitRows& now, BitRows& next, std::uint8_t hops,
+             std::uint8_t* distances) {
+    std::uint64_t* mine = next.row(at);
+    const std::uint64_t* before = now.row(at);
+    std::copy_n(before, now.words(), mine);
+    for (const PortGroup& group : graph.groups_of(at)) {
+        merge_line(mine, now.row(group.peer), now.words());
+    }
+    bool grown = false;
+    for (std::uint32_t word = 0; word < now.words(); ++word) {
+        for (std::uint64_t fresh = mine[word] & ~before[word]; fresh != 0; fresh &= fresh - 1) {
+            distances[word * 64 + static_cast<std::uint32_t>(std::countr_zero(fresh))] = hops;
+            grown = true;
+        }
+    }
+    return grown;
+}
+
+}  // namespace
+
+ByteMatrix::ByteMatrix(std::uint32_t rows, std::uint8_t fill)
+    : stride_(padded(rows)), bytes_(std::size_t{rows} * stride_, fill) {}
+
+base::Result<ByteMatrix> hop_distances(const Graph& graph, unsigned threads) {
+    const std::uint32_t count = graph.switch_count();
+    ByteMatrix distances(count, kUnreached);
+    BitRows now(count);
+    BitRows next(count);
+    for (std::uint32_t at = 0; at < count; ++at) {
+        now.row(at)[at / 64] |= std::uint64_t{1} << (at % 64);
+        next.row(at)[at / 64] |= std::uint64_t{1} << (at % 64);
+        distances.row(at)[at] = 0;
+    }
+    // A row can only grow in a round if it or a neighbour grew in the round before; both buffers agree otherwise.
+    std::vector<char> grew(count, 1);
+    std::vector<char> grows(count, 0);
+    bool any = count > 0;
+    for (unsigned hops = 1; any; ++hops) {
+        if (hops > kDistanceMax + 1) {
+            return base::fail(base::ErrorKind::unsupported,
+                              fmt::format("two switches are more than {} hops apart", kDistanceMax));
+        }
+        std::atomic<bool> grown{false};
+        parallel_ranges(count, 64, threads, [&](const WorkRange& range) {
+            for (auto at = static_cast<std::uint32_t>(range.begin); at < range.end; ++at) {
+                bool due = grew[at] != 0;
+                for (const PortGroup& group : graph.groups_of(at)) {
+                    due = due || grew[group.peer] != 0;
+                }
+                grows[at] = 0;
+                if (due && advance(graph, at, now, next, static_cast<std::uint8_t>(hops), distances.row(at))) {
+                    grows[at] = 1;
+                    grown.store(true, std::memory_order_relaxed);
+                }
+            }
+        });
+        std::swap(now, next);
+        std::swap(grew, grows);
+        any = grown.load();
+    }
+    return distances;
+}
+
+Heights heights_from_hosts(const Graph& graph, const ByteMatrix& distances) {
+    const std::uint32_t count = graph.switch_count();
+    Heights heights(count, 0);
+    for (std::uint32_t at = 0; at < count; ++at) {
+        const std::uint8_t* row = distances.row(at);
+        std::uint64_t by_host = 0;
+        std::uint64_t by_switch = 0;
+        std::uint64_t hosts = 0;
+        for (std::uint32_t to = 0; to < count; ++to) {
+            if (row[to] != kUnreached) {
+                by_host += std::uint64_t{row[to]} * graph.hosts[to];
+                by_switch += row[to];
+                hosts += graph.hosts[to];
+            }
+        }
+        heights[at] = hosts != 0 ? by_host : by_switch;
+    }
+    return heights;
+}
+
+bool is_bottom(const Graph& graph, const Heights& heights, std::uint32_t at) {
+    const auto groups = graph.groups_of(at);
+    return std::none_of(groups.begin(), groups.end(),
+                        [&](const PortGroup& group) { return heights[group.peer] > heights[at]; });
+}
+
+namespace {
+
+/// Numbers leaves pod by pod: from the first one left, all within `radius` of it, cut finer inside.
+void number_pods(const ByteMatrix& distances, std::vector<std::uint32_t> leaves, unsigned radius,
+                 std::vector<std::uint32_t>& out) {
+    if (radius < 2 || leaves.size() <= 2) {
+        out.insert(out.end(), leaves.begin(), leaves.end());
+        return;
+    }
+    while (!leaves.empty()) {
+        const std::uint8_t* near = distances.row(leaves.front());
+        const auto rest = std::stable_partition(leaves.begin(), leaves.end(),
+                                                [&](std::uint32_t leaf) { return near[leaf] + 2U <= radius; });
+        number_pods(distances, {leaves.begin(), rest}, radius - 2, out);
+        leaves.erase(leaves.begin(), rest);
+    }
+}
+
+std::vector<std::uint32_t> destination_order(const Graph& graph, const ByteMatrix& distances, const Heights& heights) {
+    std::vector<std::uint32_t> leaves;
+    std::vector<std::uint32_t> others;
+    unsigned widest = 0;
+    for (std::uint32_t at = 0; at < graph.switch_count(); ++at) {
+        (graph.hosts[at] != 0 && is_bottom(graph, heights, at) ? leaves : others).push_back(at);
+    }
+    for (const std::uint32_t a : leaves) {
+        const std::uint8_t* row = distances.row(a);
+        for (const std::uint32_t b : leaves) {
+            widest = row[b] == kUnreached ? widest : std::max<unsigned>(widest, row[b]);
+        }
+    }
+    std::vector<std::uint32_t> order;
+    order.reserve(graph.switch_count());
+    number_pods(distances, std::move(leaves), widest + 2, order);  // + 2: components come apart first
+    order.insert(order.end(), others.begin(), others.end());
+    return order;
+}
+
+/// Up-going groups of one switch, in the order that its siblings use too.
+struct UpGroups {
+    std::vector<const PortGroup*> by_colour;  // nullptr: hole
+};
+
+std::vector<const PortGroup*> up_groups(const Graph& graph, const Heights& heights, std::uint32_t at) {
+    std::vector<const PortGroup*> ups;
+    for (const PortGroup& group : graph.groups_of(at)) {
+        if (heights[group.peer] < heights[at]) {
+            ups.push_back(&group);
+        }
+    }
+    return ups;
+}
+
+/// The colour of a switch is the place that it has among the uppers of a complete child; a child that lost a
+/// cable would count its uppers differently from its siblings, and so scatter what should meet.
+std::vector<std::uint32_t> colours_of(const Graph& graph, const Heights& heights) {
+    std::vector<std::uint32_t> colours(graph.switch_count(), 0);
+    for (std::uint32_t at = 0; at < graph.switch_count(); ++at) {
+        std::uint32_t place = 0;
+        for (const PortGroup* group : up_groups(graph, heights, at)) {
+            colours[group->peer] = std::max(colours[group->peer], place++);
+        }
+    }
+    return colours;
+}
+
+UpGroups colour_groups(std::vector<const PortGroup*> ups, const std::vector<std::uint32_t>& colours) {
+    std::stable_sort(ups.begin(), ups.end(), [&](const PortGroup* a, const PortGroup* b) {
+        return colours[a->peer] < colours[b->peer];
+    });
+    const std::size_t span = ups.empty() ? 0 : std::max<std::size_t>(ups.size(), colours[ups.back()->peer] + 1U);
+    if (span > ups.size() + ups.size() / 4 + 1) {  // too many holes: the colours do not fit here
+        return {std::move(ups)};
+    }
+    UpGroups result;
+    result.by_colour.assign(span, nullptr);
+    std::vector<const PortGroup*> homeless;
+    for (const PortGroup* group : ups) {
+        const PortGroup*& place = result.by_colour[colours[group->peer]];
+        if (place == nullptr) {
+            place = group;
+        } else {
+            homeless.push_back(group);
+        }
+    }
+    auto next = homeless.begin();
+    for (auto place = result.by_colour.begin(); next != homeless.end(); ++place) {
+        if (*place == nullptr) {
+            *place = *next++;
+        }
+    }
+    return result;
+}
+
+/// First links of all neighbours, then second links, ...: parallel cables share one neighbour's load.
+std::vector<std::uint8_t> slots_of(const Graph& graph, const UpGroups& ups) {
+    std::vector<std::uint8_t> slots;
+    bool more = !ups.by_colour.empty();
+    for (std::uint32_t layer = 0; more; ++layer) {
+        more = false;
+        for (const PortGroup* group : ups.by_colour) {
+            if (group != nullptr && layer < group->port_count) {
+                slots.push_back(graph.ports_of(*group)[layer]);
+            } else if (layer == 0) {
+                slots.push_back(0);
+            }
+            more = more || (group != nullptr && layer + 1 < group->port_count);
+        }
+    }
+    return slots;
+}
+
+}  // namespace
+
+Shape shape_of(const Graph& graph, const ByteMatrix& distances, const Heights& heights) {
+    const std::uint32_t count = graph.switch_count();
+    Shape shape;
+    shape.order = destination_order(graph, distances, heights);
+    shape.slots.resize(count);
+    shape.divider.assign(count, 1);
+    const std::vector<std::uint32_t> colours = colours_of(graph, heights);
+    const std::uint64_t most = std::accumulate(graph.hosts.begin(), graph.hosts.end(), std::uint64_t{1});
+    std::vector<std::uint32_t> upward(count);
+    std::iota(upward.begin(), upward.end(), 0U);
+    std::stable_sort(upward.begin(), upward.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return heights[a] > heights[b]; });
+    for (const std::uint32_t at : upward) {
+        const UpGroups ups = colour_groups(up_groups(graph, heights, at), colours);
+        shape.slots[at] = slots_of(graph, ups);
+        const std::uint64_t next = std::min<std::uint64_t>(most, shape.divider[at] * ups.by_colour.size());
+        for (const PortGroup* group : ups.by_colour) {
+            if (group != nullptr) {
+                shape.divider[group->peer] = std::max(shape.divider[group->peer], static_cast<std::uint32_t>(next));
+            }
+        }
+    }
+    return shape;
+}
+
+}  // namespace ibf::routing

@@ -1,0 +1,83 @@
+// DOC: the switch graph as the engines see it.
+//
+// Dense arrays over a Topology: links between two switches are gathered into one port group, self-cables are
+// left out. DistanceMatrix holds one byte per (switch, destination switch); Shape says what the fabric looks
+// like (which switch lies above which, in what order destinations are numbered). The engines build on these;
+// the verifier does not use this file at all.
+//
+// "Above" comes from the hosts: the height of a switch is its host-weighted mean distance, the smaller the
+// higher. In a tree that separates the levels whatever hangs off them: SHARP aggregation nodes sit on every
+// switch of a real fabric, so "has an adapter" does not make a leaf, but a leaf's hosts are far from all others.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.hpp"
+#include "routing/topology.hpp"
+
+namespace ibf::routing {
+
+inline constexpr std::uint8_t kUnreached = 255;
+inline constexpr unsigned kDistanceMax = 250;  ///< longest path in switch hops that the byte matrices carry
+
+/// All links from one switch to one neighbour.
+struct PortGroup {
+    std::uint32_t peer = 0;
+    std::uint32_t first_port = 0;  ///< into Graph::ports
+    std::uint32_t port_count = 0;
+};
+
+struct Graph {
+    std::vector<std::uint32_t> first_group;  ///< switch_count() + 1 offsets into groups
+    std::vector<PortGroup> groups;           ///< by switch, then by peer index
+    std::vector<std::uint8_t> ports;         ///< ascending within a group
+    std::vector<std::uint32_t> hosts;        ///< end ports with a LID, per switch
+
+    [[nodiscard]] std::uint32_t switch_count() const { return static_cast<std::uint32_t>(hosts.size()); }
+    [[nodiscard]] std::span<const PortGroup> groups_of(std::uint32_t at) const;
+    [[nodiscard]] std::span<const std::uint8_t> ports_of(const PortGroup& group) const;
+};
+
+/// `excluded[s]` != 0 leaves out every link of switch s; empty excludes none.
+[[nodiscard]] Graph make_graph(const Topology& topology, const std::vector<char>& excluded);
+
+/// Bytes in rows padded to 64, so that inner loops over 64 columns vectorise without -march flags.
+class ByteMatrix {
+public:
+    ByteMatrix(std::uint32_t rows, std::uint8_t fill);
+    [[nodiscard]] std::uint8_t* row(std::uint32_t at) { return bytes_.data() + std::size_t{at} * stride_; }
+    [[nodiscard]] const std::uint8_t* row(std::uint32_t at) const {
+        return bytes_.data() + std::size_t{at} * stride_;
+    }
+    [[nodiscard]] std::uint32_t stride() const { return stride_; }
+
+private:
+    std::uint32_t stride_;
+    std::vector<std::uint8_t> bytes_;
+};
+
+/// Hop distance between any two switches (kUnreached: none), by breadth-first search over bitsets.
+/// Errors: unsupported beyond kDistanceMax hops.
+[[nodiscard]] base::Result<ByteMatrix> hop_distances(const Graph& graph, unsigned threads);
+
+/// Height order of switches; smaller is nearer to the top. Equal where nothing tells two switches apart.
+using Heights = std::vector<std::uint64_t>;
+
+/// Host-weighted sum of distances, compared only between switches of one component.
+[[nodiscard]] Heights heights_from_hosts(const Graph& graph, const ByteMatrix& distances);
+
+/// The order in which engines number destinations, and the slots over which each switch spreads them.
+struct Shape {
+    std::vector<std::uint32_t> order;  ///< switches: leaves pod by pod, then the rest by index
+    /// Up-going ports of a switch as a cycle of slots, 0 = hole (a neighbour that a sibling has and this one lacks).
+    std::vector<std::vector<std::uint8_t>> slots;
+    std::vector<std::uint32_t> divider;  ///< how many destinations in a row a switch sends to one slot
+};
+[[nodiscard]] Shape shape_of(const Graph& graph, const ByteMatrix& distances, const Heights& heights);
+
+/// True if no neighbour of the switch lies below it.
+[[nodiscard]] bool is_bottom(const Graph& graph, const Heights& heights, std::uint32_t at);
+
+}  // namespace ibf::routing

@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "routing/minhop.hpp"
+#include "routing/routes.hpp"
+#include "routing/updn.hpp"
+
+namespace ibf::routing {
+
+namespace {
+
+using EngineFunction = base::Result<Routes> (*)(const Topology&, const Routes*, const RouteOptions&);
+
+struct Engine {
+    std::string_view name;
+    EngineFunction compute;
+};
+
+constexpr Engine kEngines[] = {{"minhop", route_minhop}, {"updn", route_updn}};
+constexpr std::string_view kLastResort = "updn";
+
+}  // namespace
+
+std::vector<std::string> engine_names() {
+    std::vector<std::string> names;
+    for (const Engine& engine : kEngines) {
+        names.emplace_back(engine.name);
+    }
+    return names;
+}
+
+base::Result<Routes> run_engine(std::string_view engine, const Topology& topology, const Routes* previous,
+                                const RouteOptions& options) {
+    for (const Engine& known : kEngines) {
+        if (known.name == engine) {
+            return known.compute(topology, previous, options);
+        }
+    }
+    return base::fail(base::ErrorKind::unsupported, fmt::format("there is no routing engine \"{}\"; engines are: {}",
+                                                                engine, fmt::join(engine_names(), ", ")));
+}
+
+namespace {
+
+std::string describe_cycle(const std::vector<ChannelStep>& cycle) {
+    std::string text;
+    constexpr std::size_t kShown = 4;
+    for (std::size_t i = 0; i < std::min(kShown, cycle.size()); ++i) {
+        text += fmt::format("{}{} port {}", i == 0 ? "" : " -> ", cycle[i].node, cycle[i].port);
+    }
+    return text + (cycle.size() > kShown ? " -> ..." : " -> back to the first");
+}
+
+/// Why tables may not be written; empty if they may.
+std::string refusal(const Verdict& verdict, const RouteOptions& options) {
+    if (!verdict.reachable()) {
+        return fmt::format("{} of {} pairs are not reached and {} walks loop, e.g. {}", verdict.unreachable_pairs,
+                           verdict.pairs_checked, verdict.loops, verdict.first_failure);
+    }
+    if (!verdict.credit_loop_free && !options.allow_credit_loops) {
+        return fmt::format("routes could deadlock: credit loop over {} links, e.g. {}", verdict.credit_loop.size(),
+                           describe_cycle(verdict.credit_loop));
+    }
+    return {};
+}
+
+struct Tried {
+    EngineAttempt attempt;
+    Routes routes;
+    Verdict verdict;
+    bool computed = false;
+};
+
+Tried try_engine(const std::string& engine, const Topology& topology, const Routes* previous,
+                 const RouteOptions& options) {
+    Tried tried;
+    tried.attempt.engine = engine;
+    const auto start = std::chrono::steady_clock::now();
+    base::Result<Routes> routes = run_engine(engine, topology, previous, options);
+    tried.attempt.compute_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (!routes) {
+        tried.attempt.refused_because = routes.error().message;
+        return tried;
+    }
+    tried.computed = true;
+    tried.verdict = verify(topology, *routes, options.threads);
+    tried.attempt.verify_seconds = tried.verdict.seconds;
+    tried.attempt.refused_because = refusal(tried.verdict, options);
+    tried.routes = std::move(*routes);
+    return tried;
+}
+
+std::vector<std::string> chain_of(const RouteOptions& options) {
+    std::vector<std::string> chain = options.engines;
+    if (std::find(chain.begin(), chain.end(), kLastResort) == chain.end()) {
+        chain.emplace_back(kLastResort);
+    }
+    return chain;
+}
+
+/// Pairs can be out of every engine's reach: a switch whose LinearFDBCap is below the top LID holds no entry for
+/// the LIDs above. Then the last resort serves what can be served, if nothing loops and no lane can deadlock.
+bool serves_the_rest(const Topology& topology, const Tried& tried) {
+    const bool scarce = std::any_of(topology.switches.begin(), topology.switches.end(), [&](const TopologySwitch& s) {
+        return s.lft_cap <= topology.max_lid;
+    });
+    return scarce && tried.computed && tried.verdict.loops == 0 && tried.verdict.credit_loop_free;
+}
+
+}  // namespace
+
+base::Result<RouteOutcome> route(const Topology& topology, const Routes* previous, const RouteOptions& options) {
+    RouteOutcome outcome;
+    std::string reasons;
+    for (const std::string& engine : chain_of(options)) {
+        Tried tried = try_engine(engine, topology, previous, options);
+        const bool last = engine == kLastResort;
+        outcome.attempts.push_back(tried.attempt);
+        if (tried.attempt.refused_because.empty() || (last && serves_the_rest(topology, tried))) {
+            outcome.attempts.back().refused_because.clear();
+            outcome.routes = std::move(tried.routes);
+            outcome.verdict = std::move(tried.verdict);
+            return outcome;
+        }
+        reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", engine, tried.attempt.refused_because);
+    }
+    return base::fail(base::ErrorKind::unsupported, "no engine can route this fabric: " + reasons);
+}
+
+}  // namespace ibf::routing

@@ -1,0 +1,84 @@
+#include "routing/routes.hpp"
+
+#include <fmt/format.h>
+
+namespace ibf::routing {
+
+std::uint8_t Routes::port(SwitchIndex at, mad::Lid lid) const {
+    if (at.value() >= rows.size() || rows[at.value()] == nullptr) {
+        return mad::kLftDrop;
+    }
+    const LftRow& row = *rows[at.value()];
+    return lid.value() < row.size() ? row[lid.value()] : mad::kLftDrop;
+}
+
+std::uint64_t Routes::hash() const {
+    constexpr std::uint64_t kFnvPrime = 0x100000001b3ULL;
+    std::uint64_t hash = 0xcbf29ce484222325ULL;
+    const auto add = [&](std::uint8_t byte) { hash = (hash ^ byte) * kFnvPrime; };
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        for (int shift = 0; shift < 64; shift += 8) {
+            add(static_cast<std::uint8_t>(switch_guids[i].value() >> shift));
+        }
+        for (const std::uint8_t byte : *rows[i]) {
+            add(byte);
+        }
+    }
+    return hash;
+}
+
+namespace {
+
+/// Where a packet may come from or stand: the end port's attachment, checked.
+base::Result<SwitchIndex> entry_switch(const Topology& topology, EndPortIndex source) {
+    if (source.value() >= topology.end_ports.size()) {
+        return base::fail(base::ErrorKind::not_found, fmt::format("there is no end port {}", source));
+    }
+    const TopologyEndPort& port = topology.end_ports[source.value()];
+    if (port.switch_index == kNoIndex) {
+        return base::fail(base::ErrorKind::not_found, fmt::format("{} hangs off no switch", port.name));
+    }
+    return SwitchIndex{port.switch_index};
+}
+
+}  // namespace
+
+base::Result<std::vector<PathHop>> trace_path(const Topology& topology, const Routes& routes, EndPortIndex source,
+                                              mad::Lid destination) {
+    const base::Result<SwitchIndex> entry = entry_switch(topology, source);
+    if (!entry) {
+        return tl::unexpected<base::Error>(entry.error());
+    }
+    const auto broken = [&](const TopologySwitch& at, const char* how) {
+        return base::fail(base::ErrorKind::not_found, fmt::format("the path to LID {} {} at {} ({})", destination, how,
+                                                                  at.name, at.guid));
+    };
+    std::vector<PathHop> hops;
+    SwitchIndex at = *entry;
+    mad::PortNum in = topology.end_ports[source.value()].switch_port;
+    while (true) {
+        const TopologySwitch& item = topology.switches[at.value()];
+        if (hops.size() >= topology.switches.size()) {
+            return broken(item, "loops");
+        }
+        const std::uint8_t out = routes.port(at, destination);
+        hops.push_back({at, in, mad::PortNum{out}});
+        if (out == 0) {
+            return item.lids.contains(destination) ? base::Result<std::vector<PathHop>>(std::move(hops))
+                                                   : broken(item, "ends in port 0 of a stranger");
+        }
+        if (out >= item.peers.size() || item.peers[out].kind == PortPeer::Kind::none) {
+            return broken(item, out == mad::kLftDrop ? "has no entry" : "leaves by an unconnected port");
+        }
+        const PortPeer& peer = item.peers[out];
+        if (peer.kind == PortPeer::Kind::end_port) {
+            return topology.end_ports[peer.index].lids.contains(destination)
+                       ? base::Result<std::vector<PathHop>>(std::move(hops))
+                       : broken(item, "is handed to a stranger");
+        }
+        at = SwitchIndex{peer.index};
+        in = peer.port;
+    }
+}
+
+}  // namespace ibf::routing

@@ -1,0 +1,247 @@
+// DOC: the proof of forwarding tables.
+//
+// Three questions, asked of the tables alone: does everything arrive that must (routes.hpp, Verdict), does
+// nothing loop, and can no set of packets wait for each other in a ring (Dally and Seitz 1987)? For the last, a
+// dependency is drawn from each channel to the next one on every path that real traffic takes: from end ports to
+// any LID, from switch ports 0 to end ports. All traffic shares one virtual lane (Routes::vls is 1).
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "routing/parallel.hpp"
+#include "routing/verify_cycle.hpp"
+#include "routing/verify_tables.hpp"
+
+namespace ibf::routing {
+
+namespace {
+
+struct Failure {
+    std::uint32_t lid = kNoIndex;
+    std::uint32_t from = kNoIndex;
+};
+
+/// What one thread found. Every field combines in any order.
+struct Tally {
+    std::uint64_t pairs = 0;
+    std::uint64_t unreachable = 0;
+    std::uint64_t switch_pairs_unreachable = 0;
+    std::uint64_t loops = 0;
+    Failure first;
+
+    void add(const Tally& other) {
+        pairs += other.pairs;
+        unreachable += other.unreachable;
+        switch_pairs_unreachable += other.switch_pairs_unreachable;
+        loops += other.loops;
+        if (other.first.lid < first.lid) {
+            first = other.first;
+        }
+    }
+};
+
+/// Sources of traffic per component.
+struct Population {
+    std::vector<std::uint64_t> end_ports;
+    std::vector<std::uint64_t> switches;  ///< with a LID
+    std::vector<char> addressable;        ///< per switch
+    bool all_addressable = true;
+};
+
+Population population_of(const Topology& topology, const TableView& view) {
+    Population people;
+    people.end_ports.assign(view.component_count(), 0);
+    people.switches.assign(view.component_count(), 0);
+    for (std::uint32_t at = 0; at < view.switch_count(); ++at) {
+        const bool has_lid = topology.switches[at].lids.count() != 0;
+        people.addressable.push_back(has_lid ? 1 : 0);
+        people.all_addressable = people.all_addressable && has_lid;
+        people.switches[view.component(at)] += has_lid ? 1 : 0;
+        people.end_ports[view.component(at)] += view.sources(at);
+    }
+    return people;
+}
+
+/// Judges columns, one inspector per thread.
+class Inspector {
+public:
+    Inspector(const TableView& view, const Population& people)
+        : view_(view), people_(people), walker_(view), dependencies_(view), busy_(view.switch_count()) {}
+
+    void inspect_block(std::uint32_t first) {
+        walker_.load_block(first);
+        for (std::uint32_t lid = first; lid < std::min(view_.lid_end(), first + 64); ++lid) {
+            if (view_.owner(lid).switch_index != kNoIndex) {
+                inspect(lid);
+            }
+        }
+    }
+
+    [[nodiscard]] const Tally& tally() const { return tally_; }
+    [[nodiscard]] const Dependencies& dependencies() const { return dependencies_; }
+
+private:
+    void inspect(std::uint32_t lid) {
+        const LidOwner& owner = view_.owner(lid);
+        const std::uint32_t component = view_.component(owner.switch_index);
+        const bool to_end_port = owner.end_port != kNoIndex;
+        walker_.walk(lid);
+        tally_.pairs += people_.end_ports[component];
+        if (to_end_port) {
+            tally_.pairs += people_.switches[component] - 1;  // the destination itself is no source
+        }
+        if (walker_.arriving() != view_.switch_count()) {
+            count_failures(lid);
+        }
+        if (to_end_port && people_.all_addressable) {
+            mark_all();
+        } else {
+            mark_busy(to_end_port);
+        }
+    }
+
+    void count_failures(std::uint32_t lid) {
+        const LidOwner& owner = view_.owner(lid);
+        const bool to_end_port = owner.end_port != kNoIndex;
+        for (std::uint32_t at = 0; at < view_.switch_count(); ++at) {
+            const Fate fate = walker_.fate(at);
+            tally_.loops += fate == Fate::loops ? 1 : 0;
+            if (fate == Fate::arrives || view_.component(at) != view_.component(owner.switch_index)) {
+                continue;
+            }
+            std::uint64_t failed = view_.sources(at);
+            if (to_end_port) {
+                failed += people_.addressable[at] != 0 ? 1 : 0;
+                failed -= at == owner.switch_index ? 1 : 0;
+            } else if (at != owner.switch_index && people_.addressable[at] != 0) {
+                ++tally_.switch_pairs_unreachable;
+            }
+            tally_.unreachable += failed;
+            if ((failed != 0 || fate == Fate::loops) && lid < tally_.first.lid) {
+                tally_.first = {lid, at};
+            }
+        }
+    }
+
+    void mark(std::uint32_t at) {
+        const std::uint16_t next = walker_.next(at);
+        if (next != kNoNext && walker_.next(next) != kNoNext) {
+            dependencies_.add(view_.first_channel(at) + walker_.slot(at), walker_.slot(next));
+        }
+    }
+
+    /// Every switch is a source itself.
+    void mark_all() {
+        for (std::uint32_t at = 0; at < view_.switch_count(); ++at) {
+            mark(at);
+        }
+    }
+
+    /// Only switches that sources lie behind: walked from the far ends of the in-tree to its root.
+    void mark_busy(bool to_end_port) {
+        for (std::uint32_t at = 0; at < view_.switch_count(); ++at) {
+            busy_[at] = view_.sources(at) != 0 || (to_end_port && people_.addressable[at] != 0) ? 1 : 0;
+        }
+        // A loop has no far end: twice round carries the sources of all its switches to each of them.
+        const int rounds = walker_.arriving() == view_.switch_count() ? 1 : 2;
+        for (int round = 0; round < rounds; ++round) {
+            for (auto it = walker_.order().rbegin(); it != walker_.order().rend(); ++it) {
+                if (busy_[*it] != 0 && walker_.next(*it) != kNoNext) {
+                    busy_[walker_.next(*it)] = 1;
+                    mark(*it);
+                }
+            }
+        }
+    }
+
+    const TableView& view_;
+    const Population& people_;
+    ColumnWalker walker_;
+    Dependencies dependencies_;
+    std::vector<char> busy_;
+    Tally tally_;
+};
+
+std::string switch_name(const Topology& topology, std::uint32_t at) {
+    return fmt::format("{} ({})", topology.switches[at].name, topology.switches[at].guid);
+}
+
+/// "LID 7 (host-3) from switch a: a[3] -> b[4] -> dropped".
+std::string describe_failure(const Topology& topology, const TableView& view, const Failure& failure) {
+    const LidOwner& owner = view.owner(failure.lid);
+    const std::string target = owner.end_port != kNoIndex ? topology.end_ports[owner.end_port].name
+                                                          : topology.switches[owner.switch_index].name;
+    std::string text = fmt::format("LID {} ({}) from switch {}:", failure.lid, target,
+                                   switch_name(topology, failure.from));
+    std::vector<char> seen(view.switch_count(), 0);
+    std::uint32_t at = failure.from;
+    while (true) {
+        const std::uint8_t port = view.port(at, failure.lid);
+        text += fmt::format(" {}[{}]", topology.switches[at].name, port);
+        if (seen[at] != 0) {
+            return text + " loops";
+        }
+        seen[at] = 1;
+        const std::uint16_t next = view.exit(at, port).next;
+        if (next == kNoNext) {
+            return text + (port == mad::kLftDrop ? " has no entry" : " leads elsewhere");
+        }
+        text += " ->";
+        at = next;
+    }
+}
+
+std::vector<ChannelStep> describe_cycle(const Topology& topology, const TableView& view,
+                                        const std::vector<std::uint32_t>& cycle) {
+    std::vector<ChannelStep> steps;
+    for (const std::uint32_t channel : cycle) {
+        const std::uint32_t at = view.channel_switch(channel);
+        const std::uint8_t port = view.channel_port(channel);
+        const PortPeer& peer = topology.switches[at].peers[port];
+        steps.push_back({switch_name(topology, at), mad::PortNum{port}, switch_name(topology, peer.index), peer.port});
+    }
+    return steps;
+}
+
+}  // namespace
+
+Verdict verify(const Topology& topology, const Routes& routes, unsigned threads) {
+    const auto start = std::chrono::steady_clock::now();
+    const TableView view(topology, routes);
+    const Population people = population_of(topology, view);
+    std::vector<std::optional<Inspector>> inspectors(resolve_threads(threads));
+    parallel_ranges((view.lid_end() + std::size_t{63}) / 64, 4, threads, [&](const WorkRange& range) {
+        std::optional<Inspector>& mine = inspectors[range.slot];
+        if (!mine) {
+            mine.emplace(view, people);
+        }
+        for (std::size_t block = range.begin; block < range.end; ++block) {
+            mine->inspect_block(static_cast<std::uint32_t>(block * 64));
+        }
+    });
+    Tally total;
+    Dependencies dependencies(view);
+    for (const std::optional<Inspector>& inspector : inspectors) {
+        if (inspector) {
+            total.add(inspector->tally());
+            dependencies.merge(inspector->dependencies());
+        }
+    }
+    Verdict verdict;
+    verdict.pairs_checked = total.pairs;
+    verdict.unreachable_pairs = total.unreachable;
+    verdict.switch_pairs_unreachable = total.switch_pairs_unreachable;
+    verdict.loops = total.loops;
+    if (total.first.lid != kNoIndex) {
+        verdict.first_failure = describe_failure(topology, view, total.first);
+    }
+    verdict.credit_loop = describe_cycle(topology, view, find_cycle(view, dependencies));
+    verdict.credit_loop_free = verdict.credit_loop.empty();
+    verdict.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return verdict;
+}
+
+}  // namespace ibf::routing
