@@ -29,7 +29,13 @@ struct SimOptions {
     std::uint64_t seed = 1;
     base::Duration hop_delay = std::chrono::nanoseconds{200};
     base::Duration agent_delay = std::chrono::microseconds{2};   ///< time an SMA takes per MAD, serialised per device
-    bool lid_routed_smps = true;                                  ///< false: multi-plane devices drop them (C19)
+    bool lid_routed_smps = true;          ///< false: multi-plane devices drop LID-routed Gets and Sets
+    bool optimized_sl2vl = true;          ///< switches take the optimised SLtoVL Set
+    bool ext_speeds_need_bit31 = false;   ///< PortInfo shows extended speeds only where the modifier has bit 31
+    bool port0_refuses_bit31 = false;     ///< switch port 0 answers a modifier with bit 31 with status 0x1C
+    base::Duration link_training = std::chrono::microseconds{100};  ///< Polling to LinkUp
+    base::Duration trap_interval = std::chrono::seconds{1};         ///< until repressed, a trap is sent again
+    std::uint32_t trap_sends = 5;                                   ///< at most so often
 };
 
 /// One fault or change. `where` names a node by description, id or GUID, with "/PORT" where a port is meant,
@@ -82,7 +88,10 @@ public:
     /// IsSM to its client, everything else is answered by the simulated SMA.
     void send(ClientId client, const mad::WireMad& mad, base::Instant now);
 
+    /// Faults to come, timed from Instant{}. A fault whose `where` names nothing is without effect: check first.
     void schedule(const std::vector<Fault>& faults);
+    /// Errors: not_found for a `where` that names nothing, with the name.
+    [[nodiscard]] base::Result<void> check_target(const Fault& fault) const;
     /// Errors: not_found for a `where` that names nothing.
     [[nodiscard]] base::Result<void> inject(const Fault& fault, base::Instant now);
 

@@ -1,0 +1,16 @@
+// DOC: the performance management agent: PortCounters and PortCountersExtended of a port (IBA 16.1).
+//
+// Traffic counters are those of the packets that the simulator moved. A Set writes the counters whose select bit is
+// on; agents take it as a clear. PortSelect 0xFF means all ports, which add up.
+#pragma once
+
+#include "mad/smp.hpp"
+#include "sim/world.hpp"
+
+namespace ibf::sim {
+
+/// The answer of the device that `at` is on to a performance MAD; any bytes are answered.
+[[nodiscard]] mad::MadBuffer serve_performance(World& world, PortRef at, const mad::MadBuffer& request,
+                                               const mad::MadHeader& header);
+
+}  // namespace ibf::sim
