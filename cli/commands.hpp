@@ -1,0 +1,29 @@
+// DOC: the commands.
+//
+// Each add_* declares its commands (options, help, examples) on the app and, when one was chosen, leaves what to run
+// in `chosen`. Running is separate from parsing, so that a usage error never has side effects.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include <CLI/App.hpp>
+
+#include "cli/session.hpp"
+
+namespace ibf::cli {
+
+using Action = std::function<Exit(const Session&)>;
+
+/// nodes, switches, hosts, ports, links, lids, isolated, events, sweeps.
+void add_list_commands(CLI::App& app, Action& chosen);
+/// path, route, check, quality.
+void add_route_commands(CLI::App& app, Action& chosen);
+/// status, sweep, reload.
+void add_control_commands(CLI::App& app, Action& chosen);
+/// export.
+void add_export_command(CLI::App& app, Action& chosen);
+/// generate, plan: no daemon needed.
+void add_plan_commands(CLI::App& app, Action& chosen);
+
+}  // namespace ibf::cli

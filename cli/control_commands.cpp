@@ -1,0 +1,245 @@
+// status, sweep, reload.
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "cli/client.hpp"
+#include "cli/commands.hpp"
+#include "cli/table.hpp"
+
+namespace ibf::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kPoll{100};
+constexpr std::chrono::minutes kSweepWait{10};
+
+std::string number(const Json& row, const char* key) { return grouped(row.value(key, std::uint64_t{0})); }
+
+void add_line(std::string& out, std::string_view title, const std::string& text) {
+    fmt::format_to(std::back_inserter(out), "{:<12}{}\n", title, text);
+}
+
+std::string sm_text(const Json& status) {
+    const Json& sm = status["sm"];
+    return fmt::format("{} LID {} priority {}", field_text(sm, "guid"), field_text(sm, "lid"),
+                       field_text(sm, "priority"));
+}
+
+void add_fabric(std::string& out, const Json& status) {
+    if (!status.contains("fabric")) {
+        return;
+    }
+    const Json& fabric = status["fabric"];
+    add_line(out, "fabric", fmt::format("{} switches, {} hosts ({} linked ports), {} links, {} LIDs, {} isolated",
+                                        number(fabric, "switches"), number(fabric, "hosts"),
+                                        number(fabric, "end_ports"), number(fabric, "links"), number(fabric, "lids"),
+                                        number(fabric, "isolated")));
+}
+
+void add_routing(std::string& out, const Json& status) {
+    if (!status.contains("routing")) {
+        return;
+    }
+    const Json& routing = status["routing"];
+    add_line(out, "routing", fmt::format("{} serves, {} data lane(s), {} tables in force", field_text(routing, "engine"),
+                                         field_text(routing, "vls"), number(routing, "tables_in_force")));
+    for (const Json& attempt : routing["attempts"]) {
+        const std::string why = attempt.value("serves", false)
+                                    ? fmt::format("serves: computed in {}, proved in {}",
+                                                  seconds_text(attempt.value("compute_seconds", 0.0)),
+                                                  seconds_text(attempt.value("verify_seconds", 0.0)))
+                                    : "refused: " + field_text(attempt, "refused_because");
+        add_line(out, "", fmt::format("{} {}", field_text(attempt, "engine"), why));
+    }
+    const Json& proof = routing["proof"];
+    const bool clean = proof.value("unreachable_pairs", 1) == 0 && proof.value("loops", 1) == 0;
+    add_line(out, "proof", fmt::format("{} pairs{}{}", number(proof, "pairs_checked"),
+                                       clean ? ", all reach each other" : ", NOT all reach each other",
+                                       proof.value("credit_loop_free", false) ? ", no credit loop"
+                                                                              : ", CREDIT LOOPS"));
+}
+
+void add_sweep(std::string& out, const Json& status) {
+    if (!status.contains("last_sweep")) {
+        return;
+    }
+    const Json& sweep = status["last_sweep"];
+    add_line(out, "last sweep", fmt::format("#{} {} at {}: {} ({}, {} MADs, {} timeouts)", field_text(sweep, "id"),
+                                            field_text(sweep, "scope"), field_text(sweep, "started"),
+                                            field_text(sweep, "outcome"), seconds_text(sweep.value("seconds", 0.0)),
+                                            number(sweep, "mads"), number(sweep, "timeouts")));
+    for (const Json& phase : sweep["phases"]) {
+        add_line(out, "", fmt::format("{:<9} {:>8} {:>10} MADs", field_text(phase, "name"),
+                                      seconds_text(phase.value("seconds", 0.0)), number(phase, "mads")));
+    }
+}
+
+void add_neighbours(std::string& out, const Json& status) {
+    constexpr std::size_t kShown = 5;
+    std::size_t shown = 0;
+    for (const Json& row : status.value("isolated", Json::array())) {
+        if (shown++ == kShown) {
+            add_line(out, "", "... 'ibfabric isolated' lists them all");
+            break;
+        }
+        add_line(out, shown == 1 ? "isolated" : "", fmt::format("{}: {}", field_text(row, "reason"), field_text(row, "text")));
+    }
+    for (const Json& sm : status.value("other_sms", Json::array())) {
+        add_line(out, "other SM", fmt::format("{} LID {} priority {} {}", field_text(sm, "guid"), field_text(sm, "lid"),
+                                              field_text(sm, "priority"), field_text(sm, "state")));
+    }
+}
+
+std::string status_text(const Json& status) {
+    std::string out;
+    const std::string text = field_text(status, "mode_text");
+    add_line(out, "mode", text == "-" ? field_text(status, "mode") : fmt::format("{}: {}", field_text(status, "mode"), text));
+    add_line(out, "transport", field_text(status, "transport"));
+    add_line(out, "SM", sm_text(status));
+    add_fabric(out, status);
+    add_routing(out, status);
+    add_sweep(out, status);
+    add_neighbours(out, status);
+    const Json& mads = status["mads"];
+    add_line(out, "MADs", fmt::format("{} sent, {} retried, {} timed out, {} traps received", number(mads, "sent"),
+                                      number(mads, "retried"), number(mads, "timeouts"),
+                                      number(status, "traps_received")));
+    add_line(out, "database", fmt::format("{} ({})", field_text(status, "database"), field_text(status, "state_dir")));
+    const std::string config = field_text(status, "config_path");
+    add_line(out, "config", config == "-" ? "built-in defaults" : config);
+    if (field_text(status, "config_error") != "-") {
+        add_line(out, "", "last reload refused: " + field_text(status, "config_error"));
+    }
+    return out;
+}
+
+base::Result<Json> ask_status(const Session& session) { return Client(session.socket).get_json("/v1/status", {}); }
+
+/// Asks until the subnet is up or the time is over; the daemon may still be starting, so silence is waited out too.
+base::Result<Json> wait_up(const Session& session, double seconds) {
+    const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    for (;;) {
+        auto status = ask_status(session);
+        const bool up = status && status->value("mode", "") == "up";
+        if (up || Clock::now() >= end || interrupted()) {
+            progress("");
+            return status;
+        }
+        progress(status ? fmt::format("{}: {}", field_text(*status, "mode"), field_text(*status, "mode_text"))
+                        : "waiting for the daemon");
+        std::this_thread::sleep_for(kPoll);
+    }
+}
+
+Exit run_status(double wait_seconds, const Session& session) {
+    const auto status = wait_seconds > 0 ? wait_up(session, wait_seconds) : ask_status(session);
+    if (!status) {
+        return failure(status.error());
+    }
+    const auto done = print(session.json ? status->dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
+                                         : status_text(*status));
+    if (!done) {
+        return failure(done.error());
+    }
+    const std::string mode = status->value("mode", "");
+    const bool wrong = mode == "failed" || (wait_seconds > 0 && mode != "up");
+    return wrong ? Exit::finding : Exit::ok;
+}
+
+/// The newest sweep that began after `last` and is as wide as asked; null while there is none.
+base::Result<Json> finished_sweep(const Client& client, std::uint64_t last, bool full) {
+    const auto answer = client.get_json("/v1/sweeps", {{"limit", "20"}});
+    if (!answer) {
+        return tl::unexpected(answer.error());
+    }
+    for (const Json& sweep : (*answer)["sweeps"]) {
+        const bool wide = !full || sweep.value("scope", "") == "full";
+        if (sweep.value("id", std::uint64_t{0}) > last && wide && !sweep.value("outcome", "").empty()) {
+            return sweep;
+        }
+    }
+    return Json(nullptr);
+}
+
+base::Result<Json> wait_sweep(const Client& client, std::uint64_t last, bool full) {
+    const auto end = Clock::now() + kSweepWait;
+    while (Clock::now() < end && !interrupted()) {
+        auto sweep = finished_sweep(client, last, full);
+        if (!sweep || !sweep->is_null()) {
+            progress("");
+            return sweep;
+        }
+        progress("sweeping ...");
+        std::this_thread::sleep_for(kPoll);
+    }
+    return base::fail(base::ErrorKind::refused,
+                      fmt::format("no sweep finished within {} minutes: see 'ibfabric status'", kSweepWait.count()));
+}
+
+Exit run_sweep(bool full, bool wait, const Session& session) {
+    const Client client(session.socket);
+    auto answer = client.post_json("/v1/sweep", {{"scope", full ? "full" : "light"}});
+    if (answer && wait) {
+        answer = wait_sweep(client, answer->value("last_sweep", std::uint64_t{0}), full);
+    }
+    if (!answer) {
+        return failure(answer.error());
+    }
+    std::string text = fmt::format("{} sweep asked for\n", full ? "full" : "light");
+    if (wait) {
+        text.clear();
+        add_sweep(text, Json{{"last_sweep", *answer}});
+    }
+    const auto done = print(session.json ? answer->dump(2) + "\n" : text);
+    return done ? Exit::ok : failure(done.error());
+}
+
+Exit run_reload(const Session& session) {
+    const auto answer = Client(session.socket).post_json("/v1/reload", {});
+    if (!answer) {
+        return failure(answer.error());
+    }
+    const auto done = print(session.json ? answer->dump(2) + "\n"
+                                         : "reload asked for; 'ibfabric status' shows if the file was refused\n");
+    return done ? Exit::ok : failure(done.error());
+}
+
+}  // namespace
+
+void add_control_commands(CLI::App& app, Action& chosen) {
+    struct Options {
+        double wait_up = 0;
+        bool full = false;
+        bool wait = false;
+    };
+    const auto options = std::make_shared<Options>();
+
+    CLI::App* status = app.add_subcommand("status", "Mode, fabric, routing, last sweep, database, at a glance");
+    status->add_option("--wait-up", options->wait_up, "Wait until the subnet is up, at most so long")
+        ->type_name("SECONDS")
+        ->check(CLI::Range(0.0, 1e6));
+    status->footer("Exit code 1 if the SM has failed, or is not up after --wait-up.\n\n"
+                   "Examples:\n  ibfabric status\n  ibfabric status --wait-up 60 && start-jobs");
+    status->callback([options, &chosen] {
+        chosen = [options](const Session& session) { return run_status(options->wait_up, session); };
+    });
+
+    CLI::App* sweep = app.add_subcommand("sweep", "Look at the fabric now (light: only what changed)");
+    sweep->add_flag("--full", options->full, "Everything anew");
+    sweep->add_flag("--wait", options->wait, "Wait until it is done, and report it");
+    sweep->footer("Example:\n  ibfabric sweep --full --wait");
+    sweep->callback([options, &chosen] {
+        chosen = [options](const Session& session) { return run_sweep(options->full, options->wait, session); };
+    });
+
+    CLI::App* reload = app.add_subcommand("reload", "Read the configuration file again");
+    reload->footer("A file with an error changes nothing; 'ibfabric status' shows the error.");
+    reload->callback([&chosen] { chosen = &run_reload; });
+}
+
+}  // namespace ibf::cli

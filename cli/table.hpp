@@ -1,0 +1,43 @@
+// DOC: aligned tables.
+//
+// Columns are as wide as their widest cell; numbers to the right, text to the left, no blanks at line ends. Device
+// descriptions are bytes from strangers: control characters never reach the terminal.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/client.hpp"
+
+namespace ibf::cli {
+
+enum class Align : std::uint8_t { left, right };
+
+struct Column {
+    std::string title;
+    std::function<std::string(const Json& row)> cell;
+    Align align = Align::left;
+};
+
+/// The text of a field: numbers without superfluous digits, "-" for what is not there.
+[[nodiscard]] std::string field_text(const Json& row, const std::string& key);
+/// A column that shows one field.
+[[nodiscard]] Column text_column(std::string title, std::string key);
+[[nodiscard]] Column number_column(std::string title, std::string key);
+
+[[nodiscard]] std::string render_table(const Json& rows, const std::vector<Column>& columns);
+
+/// Control characters replaced by '?'; valid UTF-8 is kept.
+[[nodiscard]] std::string printable(std::string_view text);
+
+/// Standard output; an error when it is full or gone. Flushes.
+[[nodiscard]] base::Result<void> print(std::string_view text);
+
+/// "12,345".
+[[nodiscard]] std::string grouped(std::uint64_t value);
+/// "850us", "12.3ms", "4.21s".
+[[nodiscard]] std::string seconds_text(double seconds);
+
+}  // namespace ibf::cli
