@@ -177,15 +177,18 @@ base::Result<HttpReply> get_path(const Call& call) {
     if (destination->second == mad::kLidNone) {
         return base::fail(base::ErrorKind::not_found, "the destination has no LID yet");
     }
-    const auto hops = full_path(fabric, directory, fabric::Forwarding(call.snapshot), source->first,
-                                destination->first, destination->second);
-    if (!hops) {
-        return tl::unexpected(hops.error());
-    }
     Json out;
     out["src"] = end_json(fabric, source->first, source->second);
     out["dst"] = end_json(fabric, destination->first, destination->second);
-    out.update(path_json(fabric, *hops));
+    // A way that breaks off is an answer about the fabric, not a bad request.
+    const auto hops = full_path(fabric, directory, fabric::Forwarding(call.snapshot), source->first,
+                                destination->first, destination->second);
+    out["arrives"] = hops.has_value();
+    if (hops) {
+        out.update(path_json(fabric, *hops));
+    } else {
+        out["problem"] = hops.error().message;
+    }
     return json_reply(out);
 }
 
