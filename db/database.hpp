@@ -26,7 +26,8 @@ struct HistoryLimits {
 class Database {
 public:
     /// Opens or creates `path`. `notice` receives sentences for the operator (set aside, migrated, recovered).
-    /// Errors: io (directory missing, no permission, locked by another process), with the remedy.
+    /// Errors, each with the remedy: refused (another ibfabricd has it open: two must not share a folder), io
+    /// (directory missing, no permission, read-only, disk full, locked by another program).
     [[nodiscard]] static base::Result<std::unique_ptr<Database>> open(const std::string& path,
                                                                       const std::function<void(std::string)>& notice);
     [[nodiscard]] static base::Result<std::unique_ptr<Database>> open(const std::string& path,
@@ -36,6 +37,7 @@ public:
     Database(const Database&) = delete;
     Database& operator=(const Database&) = delete;
 
+    /// What the last run left. Takes the clean-stop marker away, on the disk, before it returns.
     [[nodiscard]] base::Result<Stored> load();
     /// One transaction. Errors: io (disk full, locked, read-only); nothing of the batch is kept then.
     [[nodiscard]] base::Result<void> apply(const Batch& batch);
@@ -47,8 +49,14 @@ private:
     std::unique_ptr<Impl> impl_;
 };
 
-/// The writer thread. post() never blocks: past `queue_max` batches the oldest history (sweeps, events) is dropped
-/// and counted, LIDs and tables are merged (the newest wins), so that memory is bounded and truth is not lost.
+/// Sweeps and events: they add up, where the other records replace what was said before.
+[[nodiscard]] inline bool is_history(const Record& record) {
+    return std::holds_alternative<SweepRecord>(record) || std::holds_alternative<EventRow>(record);
+}
+
+/// The writer thread. post() never blocks. What waits is merged: of fabric, LIDs and each table the newest wins; of
+/// history (sweeps, events) the oldest is dropped and counted past `queue_max` records. So memory is bounded and
+/// truth is not lost. A batch that is refused is kept and tried again after 1 s, 2 s, ... 30 s.
 class Writer {
 public:
     /// `report` is called from the writer thread with "ok" or the reason why history is not being kept; only on change.
@@ -58,7 +66,8 @@ public:
     Writer& operator=(const Writer&) = delete;
 
     void post(Batch batch);
-    /// Blocks until everything posted so far was written or refused; for clean stops. False after `timeout`.
+    /// Blocks until everything posted so far was written or refused, without sitting out the retry time; for clean
+    /// stops. False after `timeout`.
     [[nodiscard]] bool flush(base::Duration timeout);
     [[nodiscard]] std::uint64_t dropped() const;
 

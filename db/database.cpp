@@ -1,0 +1,761 @@
+#include "db/database.hpp"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace ibf::db {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Error;
+using base::ErrorKind;
+using base::Result;
+
+constexpr int kApplicationId = 0x69624642;  // "ibFB", in the file's header
+constexpr int kBusyMilliseconds = 250;  // a reader's checkpoint is over by then; a lock held longer is said
+constexpr int kValueBytesMax = 16 * 1024 * 1024;
+constexpr std::uintmax_t kSectorBytes = 512;  // every size of a whole database is a multiple
+constexpr int kSetAsideMax = 1000;
+constexpr int kEventsLoaded = 200;
+constexpr std::size_t kLftBytesMax = 0xC000;  // entries of the whole unicast LID space
+
+// ---- SQLite
+// ------------------------------------------------------------------------------------------------
+
+/// A connection. The first failure sticks: what follows does nothing until take_error(), so that a
+/// transaction is written straight down and asked once at its end.
+class Sql {
+public:
+    Sql(const std::string& path, int flags) : path_(path) {
+        note(sqlite3_open_v2(path.c_str(), &handle_, flags, nullptr));
+        if (handle_ != nullptr) {
+            sqlite3_extended_result_codes(handle_, 1);
+            sqlite3_busy_timeout(handle_, kBusyMilliseconds);
+            sqlite3_limit(handle_, SQLITE_LIMIT_LENGTH, kValueBytesMax);
+            sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+            sqlite3_db_config(handle_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+            set_checkpoint_on_close(false);
+        }
+    }
+    ~Sql() { sqlite3_close(handle_); }
+    Sql(const Sql&) = delete;
+    Sql& operator=(const Sql&) = delete;
+
+    /// Off until the file is known to be ours: closing must not fold a foreign log into a file that is set
+    /// aside.
+    void set_checkpoint_on_close(bool on) {
+        sqlite3_db_config(handle_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, on ? 0 : 1, nullptr);
+    }
+
+    [[nodiscard]] bool ok() const { return code_ == SQLITE_OK; }
+    [[nodiscard]] sqlite3* handle() const { return handle_; }
+    /// What this file holds cannot be used, as opposed to: it cannot be reached now.
+    [[nodiscard]] bool damaged() const {
+        return (code_ & 0xFF) == SQLITE_CORRUPT || (code_ & 0xFF) == SQLITE_NOTADB;
+    }
+
+    void note(int code) {
+        if (ok() && code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE) {
+            code_ = code;
+            text_ = handle_ != nullptr ? sqlite3_errmsg(handle_) : sqlite3_errstr(code);
+            system_errno_ = handle_ != nullptr ? sqlite3_system_errno(handle_) : 0;
+        }
+    }
+    void run(const char* statements) {
+        if (ok()) {
+            note(sqlite3_exec(handle_, statements, nullptr, nullptr, nullptr));
+        }
+    }
+    /// The failure, with its remedy; the connection can be used again.
+    [[nodiscard]] Error take_error() {
+        Error error{ErrorKind::io, fmt::format("{}: {}{}", path_, text_, remedy())};
+        code_ = SQLITE_OK;
+        return error;
+    }
+    /// COMMIT, or ROLLBACK of all if anything since BEGIN failed.
+    [[nodiscard]] Result<void> commit() {
+        run("COMMIT");
+        if (ok()) {
+            return {};
+        }
+        Error error = take_error();
+        if (sqlite3_get_autocommit(handle_) == 0) {
+            run("ROLLBACK");
+            code_ = SQLITE_OK;
+        }
+        return tl::unexpected(std::move(error));
+    }
+
+private:
+    [[nodiscard]] std::string remedy() const {
+        const std::string folder = fs::path(path_).parent_path().string();
+        const std::string why = system_errno_ == 0 ? "" : fmt::format(" ({})", std::strerror(system_errno_));
+        switch (code_ & 0xFF) {
+            case SQLITE_FULL: return fmt::format(": free some space in {}", folder);
+            case SQLITE_BUSY:
+            case SQLITE_LOCKED: return ": another program holds a lock on it; close that program";
+            case SQLITE_READONLY:
+            case SQLITE_PERM:
+                return fmt::format("{}: let this user write the file and its folder {}", why, folder);
+            case SQLITE_CANTOPEN: return fmt::format("{}: this user needs to read and write {}", why, folder);
+            case SQLITE_CORRUPT:
+            case SQLITE_NOTADB: return ": it is damaged; the next start sets it aside and begins a new one";
+            default: return why;
+        }
+    }
+
+    std::string path_;
+    sqlite3* handle_ = nullptr;
+    int code_ = SQLITE_OK;
+    int system_errno_ = 0;
+    std::string text_;
+};
+
+template <class T>
+inline constexpr bool kIsInteger = std::is_integral_v<T> || std::is_enum_v<T>;
+
+/// A prepared statement. Parameters and columns count from 0. GUIDs keep their 64 bits in SQLite's signed
+/// integers.
+class Statement {
+public:
+    Statement(Sql& sql, const char* text) : sql_(sql) {
+        if (sql_.ok()) {
+            sql_.note(sqlite3_prepare_v2(sql_.handle(), text, -1, &handle_, nullptr));
+        }
+    }
+    ~Statement() { sqlite3_finalize(handle_); }
+    Statement(const Statement&) = delete;
+    Statement& operator=(const Statement&) = delete;
+
+    template <class T>
+    void bind(int index, const T& value) {
+        if (!sql_.ok()) {
+            return;
+        }
+        if constexpr (base::kIsStrongInt<T>) {
+            bind(index, value.value());
+        } else if constexpr (kIsInteger<T>) {
+            sql_.note(sqlite3_bind_int64(handle_, index + 1, static_cast<sqlite3_int64>(value)));
+        } else if constexpr (std::is_same_v<T, std::string>) {
+            sql_.note(sqlite3_bind_text64(handle_, index + 1, value.data(), value.size(), SQLITE_STATIC,
+                                          SQLITE_UTF8));
+        } else {  // bytes; they stay where they are until the statement has run
+            sql_.note(sqlite3_bind_blob64(handle_, index + 1, value.data(), value.size(), SQLITE_STATIC));
+        }
+    }
+    /// The next row, if there is one.
+    [[nodiscard]] bool row() {
+        if (!sql_.ok()) {
+            return false;
+        }
+        const int code = sqlite3_step(handle_);
+        sql_.note(code);
+        return code == SQLITE_ROW;
+    }
+    /// Runs a statement that gives no rows.
+    template <class... Values>
+    void run(const Values&... values) {
+        int index = 0;
+        (bind(index++, values), ...);
+        if (sql_.ok()) {
+            sql_.note(sqlite3_step(handle_));
+            sqlite3_reset(handle_);
+        }
+    }
+
+    [[nodiscard]] std::int64_t integer(int column) { return sqlite3_column_int64(handle_, column); }
+    template <class T>
+    void read(int column, T& out) {
+        if constexpr (base::kIsStrongInt<T>) {
+            out = T{static_cast<typename T::rep>(integer(column))};
+        } else if constexpr (kIsInteger<T>) {
+            out = static_cast<T>(integer(column));
+        } else {
+            const auto* first =
+                static_cast<const typename T::value_type*>(sqlite3_column_blob(handle_, column));
+            const auto size = static_cast<std::size_t>(sqlite3_column_bytes(handle_, column));
+            out = first == nullptr ? T{} : T(first, first + size);
+        }
+    }
+
+private:
+    Sql& sql_;
+    sqlite3_stmt* handle_ = nullptr;
+};
+
+std::int64_t read_integer(Sql& sql, const char* query) {
+    Statement statement(sql, query);
+    return statement.row() ? statement.integer(0) : 0;
+}
+
+std::string read_text(Sql& sql, const char* query) {
+    Statement statement(sql, query);
+    std::string text;
+    if (statement.row()) {
+        statement.read(0, text);
+    }
+    return text;
+}
+
+// ---- schema
+// ------------------------------------------------------------------------------------------------
+
+// Step n takes a file of user_version n to n + 1. Steps that were released never change; add one and raise
+// kSchemaVersion. Tables are for the daemon, views for people: GUIDs in hex, times in UTC.
+constexpr std::array<const char*, kSchemaVersion> kMigrations{
+    R"(
+CREATE TABLE node (guid INTEGER PRIMARY KEY, type INTEGER NOT NULL, description TEXT NOT NULL,
+    num_ports INTEGER NOT NULL, vendor_id INTEGER NOT NULL, device_id INTEGER NOT NULL) STRICT;
+CREATE TABLE port (node_guid INTEGER NOT NULL, port INTEGER NOT NULL, port_guid INTEGER NOT NULL,
+    state INTEGER NOT NULL, phys_state INTEGER NOT NULL, width_lanes INTEGER NOT NULL, speed TEXT NOT NULL,
+    mtu_bytes INTEGER NOT NULL, PRIMARY KEY (node_guid, port)) STRICT, WITHOUT ROWID;
+CREATE TABLE link (a_guid INTEGER NOT NULL, a_port INTEGER NOT NULL, b_guid INTEGER NOT NULL,
+    b_port INTEGER NOT NULL, PRIMARY KEY (a_guid, a_port)) STRICT, WITHOUT ROWID;
+CREATE TABLE lid (guid INTEGER PRIMARY KEY, base INTEGER NOT NULL, lmc INTEGER NOT NULL) STRICT;
+CREATE TABLE lft (switch_guid INTEGER PRIMARY KEY, linear_fdb_top INTEGER NOT NULL, entries BLOB NOT NULL) STRICT;
+CREATE TABLE sweep (id INTEGER PRIMARY KEY, scope TEXT NOT NULL, reasons TEXT NOT NULL, started_ms INTEGER NOT NULL,
+    time_ns INTEGER NOT NULL, phases TEXT NOT NULL, mads INTEGER NOT NULL, outcome TEXT NOT NULL) STRICT;
+CREATE TABLE event (id INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL, severity INTEGER NOT NULL, kind TEXT NOT NULL,
+    text TEXT NOT NULL, guid INTEGER NOT NULL, port INTEGER NOT NULL) STRICT;
+CREATE TABLE daemon (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), clean_stop INTEGER NOT NULL,
+    sm_lid INTEGER NOT NULL) STRICT;
+INSERT INTO daemon VALUES (1, 0, 0);
+
+CREATE VIEW nodes AS SELECT printf('0x%016x', guid) AS guid,
+    CASE type WHEN 1 THEN 'CA' WHEN 2 THEN 'Switch' WHEN 3 THEN 'Router' END AS type, description, num_ports,
+    printf('0x%06x', vendor_id) AS vendor_id, device_id FROM node;
+CREATE VIEW ports AS SELECT printf('0x%016x', node_guid) AS node_guid, port, printf('0x%016x', port_guid) AS port_guid,
+    state, phys_state, width_lanes, speed, mtu_bytes FROM port;
+CREATE VIEW links AS SELECT printf('0x%016x', a_guid) AS a_guid, a_port, printf('0x%016x', b_guid) AS b_guid, b_port
+    FROM link;
+CREATE VIEW lids AS SELECT printf('0x%016x', guid) AS guid, base, lmc FROM lid;
+CREATE VIEW sweeps AS SELECT id, scope, reasons, strftime('%Y-%m-%dT%H:%M:%fZ', started_ms / 1000.0, 'unixepoch')
+    AS started, time_ns / 1e9 AS seconds, mads, outcome, phases FROM sweep;
+CREATE VIEW events AS SELECT id, strftime('%Y-%m-%dT%H:%M:%fZ', time_ms / 1000.0, 'unixepoch') AS time, severity, kind,
+    text, printf('0x%016x', guid) AS guid, port FROM event;
+)",
+};
+
+/// Brings the file to kSchemaVersion, a step a transaction. Nothing of a step stays if it fails.
+Result<void> migrate(Sql& sql, int from) {
+    for (int version = from; version < kSchemaVersion; ++version) {
+        sql.run("BEGIN IMMEDIATE");
+        sql.run(kMigrations[static_cast<std::size_t>(version)]);
+        sql.run(
+            fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, version + 1)
+                .c_str());
+        if (auto done = sql.commit(); !done) {
+            return done;
+        }
+    }
+    return {};
+}
+
+// ---- rows that are replaced as a whole
+// ---------------------------------------------------------------------
+
+struct LidRow {
+    mad::Guid guid{};
+    mad::Lid base{};
+    std::uint8_t lmc = 0;
+};
+
+/// Columns in the order of the table; the first `kKey` are its primary key.
+template <class Row>
+struct TableOf;
+
+template <>
+struct TableOf<NodeRow> {
+    static constexpr std::size_t kKey = 1;
+    static constexpr const char* kSelect = "SELECT * FROM node ORDER BY guid";
+    static constexpr const char* kPut = "REPLACE INTO node VALUES (?, ?, ?, ?, ?, ?)";
+    static constexpr const char* kErase = "DELETE FROM node WHERE guid = ?";
+    static auto columns(auto& row) {
+        return std::tie(row.guid, row.type, row.description, row.num_ports, row.vendor_id, row.device_id);
+    }
+};
+template <>
+struct TableOf<PortRow> {
+    static constexpr std::size_t kKey = 2;
+    static constexpr const char* kSelect = "SELECT * FROM port ORDER BY node_guid, port";
+    static constexpr const char* kPut = "REPLACE INTO port VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
+    static constexpr const char* kErase = "DELETE FROM port WHERE node_guid = ? AND port = ?";
+    static auto columns(auto& row) {
+        return std::tie(row.node_guid, row.port, row.port_guid, row.state, row.phys_state, row.width_lanes,
+                        row.speed, row.mtu_bytes);
+    }
+};
+template <>
+struct TableOf<LinkRow> {
+    static constexpr std::size_t kKey = 2;
+    static constexpr const char* kSelect = "SELECT * FROM link ORDER BY a_guid, a_port";
+    static constexpr const char* kPut = "REPLACE INTO link VALUES (?, ?, ?, ?)";
+    static constexpr const char* kErase = "DELETE FROM link WHERE a_guid = ? AND a_port = ?";
+    static auto columns(auto& row) { return std::tie(row.a_guid, row.a_port, row.b_guid, row.b_port); }
+};
+template <>
+struct TableOf<LidRow> {
+    static constexpr std::size_t kKey = 1;
+    static constexpr const char* kSelect = "SELECT * FROM lid ORDER BY guid";
+    static constexpr const char* kPut = "REPLACE INTO lid VALUES (?, ?, ?)";
+    static constexpr const char* kErase = "DELETE FROM lid WHERE guid = ?";
+    static auto columns(auto& row) { return std::tie(row.guid, row.base, row.lmc); }
+};
+
+template <class Row>
+using Key = std::array<std::int64_t, TableOf<Row>::kKey>;
+
+/// As SQLite orders it: signed.
+template <class Row>
+Key<Row> key_of(const Row& row) {
+    Key<Row> key{};
+    const auto columns = TableOf<Row>::columns(row);
+    key[0] = static_cast<std::int64_t>(std::get<0>(columns).value());
+    if constexpr (TableOf<Row>::kKey == 2) {
+        key[1] = std::get<1>(columns).value();
+    }
+    return key;
+}
+
+/// Makes the table hold exactly `rows` (of two with one key, the later). A merge of what is stored with what
+/// is wanted, both in key order: rows that are right are not written, so a change of one cable costs a page,
+/// not the table.
+template <class Row>
+void replace_rows(Sql& sql, const std::vector<Row>& rows) {
+    std::vector<const Row*> wanted;
+    wanted.reserve(rows.size());
+    for (const Row& row : rows) {
+        wanted.push_back(&row);
+    }
+    std::stable_sort(wanted.begin(), wanted.end(),
+                     [](const Row* a, const Row* b) { return key_of(*a) < key_of(*b); });
+    std::vector<const Row*> to_put;
+    std::vector<Key<Row>> to_erase;
+    auto next = wanted.begin();
+    const auto take_below = [&](const Key<Row>* limit) {
+        for (; next != wanted.end() && (limit == nullptr || key_of(**next) < *limit); ++next) {
+            to_put.push_back(*next);
+        }
+    };
+    Row stored{};
+    for (Statement select(sql, TableOf<Row>::kSelect); select.row();) {
+        std::apply(
+            [&](auto&... column) {
+                int index = 0;
+                (select.read(index++, column), ...);
+            },
+            TableOf<Row>::columns(stored));
+        const Key<Row> key = key_of(stored);
+        take_below(&key);
+        const Row* same = nullptr;
+        for (; next != wanted.end() && key_of(**next) == key; ++next) {
+            same = *next;
+        }
+        if (same == nullptr) {
+            to_erase.push_back(key);
+        } else if (TableOf<Row>::columns(*same) != TableOf<Row>::columns(std::as_const(stored))) {
+            to_put.push_back(same);
+        }
+    }
+    take_below(nullptr);
+    Statement erase(sql, TableOf<Row>::kErase);
+    for (const Key<Row>& key : to_erase) {
+        std::apply([&](const auto&... part) { erase.run(part...); }, key);
+    }
+    Statement put(sql, TableOf<Row>::kPut);
+    for (const Row* row : to_put) {
+        std::apply([&](const auto&... column) { put.run(column...); }, TableOf<Row>::columns(*row));
+    }
+}
+
+// ---- a batch
+// -----------------------------------------------------------------------------------------------
+
+/// Writes the records of one batch inside the caller's transaction.
+class BatchWriter {
+public:
+    explicit BatchWriter(Sql& sql)
+        : sql_(sql),
+          put_table_(sql, "REPLACE INTO lft VALUES (?, ?, ?)"),
+          forget_table_(sql, "DELETE FROM lft WHERE switch_guid = ?"),
+          put_sweep_(sql, "REPLACE INTO sweep VALUES (?, ?, ?, ?, ?, ?, ?, ?)"),
+          put_event_(sql, "REPLACE INTO event VALUES (?, ?, ?, ?, ?, ?, ?)"),
+          put_daemon_(sql, "REPLACE INTO daemon VALUES (1, ?, ?)") {}
+
+    void operator()(const FabricRecord& fabric) {
+        replace_rows(sql_, fabric.nodes);
+        replace_rows(sql_, fabric.ports);
+        replace_rows(sql_, fabric.links);
+    }
+    void operator()(const LidsRecord& record) {
+        std::vector<LidRow> rows;
+        rows.reserve(record.lids.size());
+        for (const auto& [guid, range] : record.lids) {
+            rows.push_back({guid, range.base, range.lmc});
+        }
+        replace_rows(sql_, rows);
+    }
+    void operator()(const TableRecord& table) {
+        if (table.lft == nullptr) {
+            forget_table_.run(table.switch_guid);
+        } else {
+            put_table_.run(table.switch_guid, table.linear_fdb_top, *table.lft);
+        }
+    }
+    void operator()(const TableForgetRecord& forget) { forget_table_.run(forget.switch_guid); }
+    void operator()(const SweepRecord& sweep) {
+        put_sweep_.run(sweep.id, sweep.scope, sweep.reasons, sweep.started.time_since_epoch().count(),
+                       sweep.time.count(), sweep.phases_json, sweep.mads, sweep.outcome);
+    }
+    void operator()(const EventRow& event) {
+        put_event_.run(event.id, event.time.time_since_epoch().count(), event.severity, event.kind,
+                       event.text, event.guid, event.port);
+    }
+    void operator()(const CleanStopRecord& stop) { put_daemon_.run(stop.clean ? 1 : 0, stop.sm_lid); }
+
+private:
+    Sql& sql_;
+    Statement put_table_;
+    Statement forget_table_;
+    Statement put_sweep_;
+    Statement put_event_;
+    Statement put_daemon_;
+};
+
+/// Ids count up by one, so the newest id tells which are too old without counting rows.
+void prune(Sql& sql, const HistoryLimits& history) {
+    Statement sweeps(sql, "DELETE FROM sweep WHERE id <= (SELECT max(id) FROM sweep) - ?");
+    sweeps.run(history.sweeps);
+    Statement events(sql, "DELETE FROM event WHERE id <= (SELECT max(id) FROM event) - ?");
+    events.run(history.events);
+}
+
+// ---- reading back
+// ------------------------------------------------------------------------------------------
+
+using Notice = std::function<void(std::string)>;
+
+bool is_lid_range(std::int64_t base, std::int64_t lmc) {
+    return lmc >= 0 && lmc <= 7 && base > 0 && base + (1 << lmc) - 1 <= mad::kLidUnicastMax &&
+           base % (1 << lmc) == 0;
+}
+
+void load_lids(Sql& sql, Stored& stored, const Notice& notice) {
+    for (Statement select(sql, "SELECT guid, base, lmc FROM lid"); select.row();) {
+        const mad::Guid guid{static_cast<std::uint64_t>(select.integer(0))};
+        const std::int64_t base = select.integer(1);
+        const std::int64_t lmc = select.integer(2);
+        if (guid.value() != 0 && is_lid_range(base, lmc)) {
+            stored.lids[guid] = {mad::Lid{static_cast<std::uint16_t>(base)}, static_cast<std::uint8_t>(lmc)};
+        } else {
+            notice(fmt::format("the stored LID {} with LMC {} of {} cannot be: ignored", base, lmc, guid));
+        }
+    }
+}
+
+void load_tables(Sql& sql, Stored& stored, const Notice& notice) {
+    Statement select(sql, "SELECT switch_guid, linear_fdb_top, entries FROM lft WHERE length(entries) <= ?");
+    select.bind(0, kLftBytesMax);
+    while (select.row()) {
+        TableRecord table;
+        select.read(0, table.switch_guid);
+        const std::int64_t top = select.integer(1);
+        std::vector<std::uint8_t> entries;
+        select.read(2, entries);
+        if (top < 0 || static_cast<std::size_t>(top) >= std::max<std::size_t>(entries.size(), 1)) {
+            notice(fmt::format("the stored table of {} does not reach its top {}: ignored", table.switch_guid,
+                               top));
+            continue;
+        }
+        table.linear_fdb_top = static_cast<std::uint16_t>(top);
+        table.lft = std::make_shared<const std::vector<std::uint8_t>>(std::move(entries));
+        stored.tables[table.switch_guid] = std::move(table);
+    }
+}
+
+void load_events(Sql& sql, Stored& stored) {
+    Statement select(
+        sql, "SELECT id, time_ms, severity, kind, text, guid, port FROM event ORDER BY id DESC LIMIT ?");
+    select.bind(0, kEventsLoaded);
+    while (select.row()) {
+        EventRow& event = stored.events.emplace_back();
+        select.read(0, event.id);
+        event.time = base::WallTime{std::chrono::milliseconds{select.integer(1)}};
+        select.read(2, event.severity);
+        select.read(3, event.kind);
+        select.read(4, event.text);
+        select.read(5, event.guid);
+        select.read(6, event.port);
+    }
+}
+
+// ---- opening
+// -----------------------------------------------------------------------------------------------
+
+/// Keeps a second daemon off: a lock on NAME.lock that ends with the process, however it ends. Readers such
+/// as the sqlite3 shell are not kept off.
+class ProcessLock {
+public:
+    ProcessLock() = default;
+    ~ProcessLock() {
+        if (descriptor_ >= 0) {
+            ::close(descriptor_);
+        }
+    }
+    ProcessLock(const ProcessLock&) = delete;
+    ProcessLock& operator=(const ProcessLock&) = delete;
+
+    [[nodiscard]] Result<void> take(const std::string& path) {
+        const std::string name = path + ".lock";
+        descriptor_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640);
+        if (descriptor_ < 0) {
+            return base::fail(ErrorKind::io,
+                              fmt::format("{}: {}: {}", name, std::strerror(errno), remedy(path, errno)));
+        }
+        if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+            std::array<char, 32> text{};
+            const auto size = ::pread(descriptor_, text.data(), text.size() - 1, 0);
+            int pid = 0;
+            std::from_chars(text.data(), text.data() + std::max<ssize_t>(size, 0), pid);
+            return base::fail(
+                ErrorKind::refused,
+                fmt::format("{} is in use by another ibfabricd (process {}): stop that one, or give this "
+                            "one a folder of its own with --state-dir",
+                            path, pid));
+        }
+        const std::string pid = fmt::format("{}\n", ::getpid());
+        // Only for the message above: a full disk must not matter.
+        [[maybe_unused]] const bool written =
+            ::ftruncate(descriptor_, 0) == 0 && ::pwrite(descriptor_, pid.data(), pid.size(), 0) > 0;
+        return {};
+    }
+
+private:
+    static std::string remedy(const std::string& path, int error) {
+        const std::string folder = fs::path(path).parent_path().string();
+        switch (error) {
+            case ENOENT: return fmt::format("create the folder {}, or name another with --state-dir", folder);
+            case ENOSPC: return fmt::format("free some space in {}", folder);
+            default:
+                return fmt::format("let this user write to {}, or name another folder with --state-dir",
+                                   folder);
+        }
+    }
+
+    int descriptor_ = -1;
+};
+
+constexpr std::array<const char*, 4> kFileSuffixes{"", "-wal", "-shm", "-journal"};
+
+/// Renames the file and what belongs to it to the first free NAME.set-aside-N. Says the new name.
+Result<std::string> set_aside(const std::string& path) {
+    for (int number = 1; number <= kSetAsideMax; ++number) {
+        const std::string target = fmt::format("{}.set-aside-{}", path, number);
+        const auto taken = [&](const char* suffix) {
+            return fs::exists(fs::symlink_status(target + suffix));
+        };
+        if (std::any_of(kFileSuffixes.begin(), kFileSuffixes.end(), taken)) {
+            continue;
+        }
+        for (const char* suffix : kFileSuffixes) {
+            std::error_code error;
+            fs::rename(path + suffix, target + suffix, error);
+            if (error && error != std::errc::no_such_file_or_directory) {
+                return base::fail(ErrorKind::io,
+                                  fmt::format("{} cannot be used and cannot be renamed to {}: {}",
+                                              path + suffix, target + suffix, error.message()));
+            }
+        }
+        return target;
+    }
+    return base::fail(
+        ErrorKind::io,
+        fmt::format("{} cannot be used, and {} such files wait beside it: remove some", path, kSetAsideMax));
+}
+
+/// Why an open file must be set aside; empty if it is ours and whole. Failures stay in `sql`.
+std::string unusable(Sql& sql) {
+    const std::int64_t application = read_integer(sql, "PRAGMA application_id");
+    const std::int64_t version = read_integer(sql, "PRAGMA user_version");
+    const std::int64_t objects = read_integer(sql, "SELECT count(*) FROM sqlite_master");
+    const bool blank = application == 0 && version == 0 && objects == 0;
+    if (sql.ok() && application != kApplicationId && !blank) {
+        return "it is the database of another program";
+    }
+    if (sql.ok() && version > kSchemaVersion) {
+        return fmt::format("it is of a newer ibfabricd (schema {}, this one knows {})", version,
+                           kSchemaVersion);
+    }
+    const std::string check = read_text(sql, "PRAGMA quick_check(1)");
+    if (sql.ok() && check != "ok") {
+        return fmt::format("it is damaged ({})", check);
+    }
+    if (sql.damaged()) {
+        return fmt::format("it is damaged or no database ({})", sqlite3_errmsg(sql.handle()));
+    }
+    return {};
+}
+
+/// A connection, or the reason to set the file aside.
+struct Opened {
+    std::unique_ptr<Sql> sql;
+    std::string unusable_because;
+};
+
+Result<Opened> try_open(const std::string& path, const Notice& notice) {
+    std::error_code ignored;
+    const fs::file_status status = fs::status(path, ignored);
+    if (fs::exists(status) && !fs::is_regular_file(status)) {
+        return base::fail(ErrorKind::io,
+                          fmt::format("{} is not a file: remove it, or name another folder with "
+                                      "--state-dir",
+                                      path));
+    }
+    const std::uintmax_t size = fs::exists(status) ? fs::file_size(path, ignored) : kSectorBytes;
+    if (size == 0 || (size % kSectorBytes != 0 && !fs::exists(path + "-wal", ignored))) {
+        return Opened{nullptr,
+                      "it is empty or torn"};  // SQLite would begin a new one in it, or read zeros at its end
+    }
+    Opened opened;
+    opened.sql =
+        std::make_unique<Sql>(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX);
+    Sql& sql = *opened.sql;
+    if (sql.ok() && sqlite3_db_readonly(sql.handle(), "main") == 1) {
+        sql.note(SQLITE_READONLY);
+    }
+    opened.unusable_because = unusable(sql);
+    if (!opened.unusable_because.empty()) {
+        opened.sql.reset();
+        return opened;
+    }
+    if (read_text(sql, "PRAGMA journal_mode = WAL") != "wal" && sql.ok()) {
+        notice(fmt::format("{}: this file system has no shared memory for SQLite's WAL: writing is slower",
+                           path));
+    }
+    sql.set_checkpoint_on_close(true);
+    sql.run("PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 67108864");
+    const int version = static_cast<int>(read_integer(sql, "PRAGMA user_version"));
+    const bool is_new = read_integer(sql, "PRAGMA application_id") == 0;
+    if (!sql.ok()) {
+        return tl::unexpected(sql.take_error());
+    }
+    if (const auto migrated = migrate(sql, version); !migrated) {
+        return tl::unexpected(migrated.error());
+    }
+    if (!is_new && version < kSchemaVersion) {
+        notice(fmt::format("{}: brought from schema {} to {}", path, version, kSchemaVersion));
+    }
+    return opened;
+}
+
+}  // namespace
+
+struct Database::Impl {
+    std::string path;
+    HistoryLimits history;
+    Notice notice;
+    ProcessLock lock;
+    std::unique_ptr<Sql> sql;
+};
+
+Database::Database(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Database::~Database() = default;
+
+Result<std::unique_ptr<Database>> Database::open(const std::string& path, const Notice& notice) {
+    return open(path, HistoryLimits{}, notice);
+}
+
+Result<std::unique_ptr<Database>> Database::open(const std::string& path, const HistoryLimits& history,
+                                                 const Notice& notice) {
+    auto impl = std::make_unique<Impl>();
+    impl->path = path;
+    impl->history = history;
+    impl->notice = notice;
+    if (const auto locked = impl->lock.take(path); !locked) {
+        return tl::unexpected(locked.error());
+    }
+    auto opened = try_open(path, notice);
+    if (opened && !opened->unusable_because.empty()) {
+        const std::string reason = opened->unusable_because;
+        const auto renamed = set_aside(path);
+        if (!renamed) {
+            return tl::unexpected(renamed.error());
+        }
+        notice(fmt::format(
+            "{} cannot be used: {}. It was set aside as {} and a new one begun; the fabric is read back "
+            "from its devices",
+            path, reason, *renamed));
+        opened = try_open(path, notice);
+    }
+    if (!opened) {
+        return tl::unexpected(opened.error());
+    }
+    if (opened->sql == nullptr) {
+        return base::fail(ErrorKind::io,
+                          fmt::format("{}: the new file cannot be used: {}", path, opened->unusable_because));
+    }
+    impl->sql = std::move(opened->sql);
+    return std::unique_ptr<Database>(new Database(std::move(impl)));
+}
+
+const std::string& Database::path() const {
+    return impl_->path;
+}
+
+Result<Stored> Database::load() {
+    Sql& sql = *impl_->sql;
+    Stored stored;
+    // The marker must be gone for good before the first Set to a switch, or a power cut could bring it back
+    // beside tables that are no longer true: this one transaction waits for the disk.
+    sql.run("PRAGMA synchronous = FULL; BEGIN IMMEDIATE");
+    stored.clean_stop = read_integer(sql, "SELECT clean_stop FROM daemon") == 1;
+    stored.sm_lid = mad::Lid{static_cast<std::uint16_t>(read_integer(sql, "SELECT sm_lid FROM daemon"))};
+    stored.last_sweep_id = static_cast<std::uint64_t>(read_integer(sql, "SELECT max(id) FROM sweep"));
+    stored.last_event_id = static_cast<std::uint64_t>(read_integer(sql, "SELECT max(id) FROM event"));
+    load_lids(sql, stored, impl_->notice);
+    load_tables(sql, stored, impl_->notice);
+    load_events(sql, stored);
+    sql.run("UPDATE daemon SET clean_stop = 0 WHERE clean_stop <> 0");
+    const auto committed = sql.commit();
+    sql.run("PRAGMA synchronous = NORMAL");
+    if (!committed) {
+        return tl::unexpected(committed.error());
+    }
+    return stored;
+}
+
+Result<void> Database::apply(const Batch& batch) {
+    Sql& sql = *impl_->sql;
+    sql.run("BEGIN IMMEDIATE");
+    if (!std::all_of(batch.begin(), batch.end(), is_history)) {
+        // The marker stands for what was written before it: any later word on the fabric takes it away.
+        sql.run("UPDATE daemon SET clean_stop = 0 WHERE clean_stop <> 0");
+    }
+    {
+        BatchWriter writer(sql);
+        for (const Record& record : batch) {
+            std::visit(writer, record);
+        }
+        prune(sql, impl_->history);
+    }
+    return sql.commit();
+}
+
+}  // namespace ibf::db
