@@ -9,10 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wpedantic"  // the 128-bit multiply in it
 #include "base/prng.hpp"
-#pragma GCC diagnostic pop
 
 namespace ibf::routing {
 namespace {

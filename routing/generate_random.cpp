@@ -10,18 +10,14 @@
 
 #include <fmt/format.h>
 
+#include "base/prng.hpp"
 #include "routing/generate_draft.hpp"
 #include "routing/generate_families.hpp"
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wpedantic"  // the 128-bit multiply in it
-#include "base/prng.hpp"
-#pragma GCC diagnostic pop
 
 namespace ibf::routing {
 namespace {
 
-constexpr std::size_t kExchangesPerEdge = 20;
+constexpr std::size_t kExchangesPerEdge = 5;
 
 using Edge = std::pair<std::uint32_t, std::uint32_t>;
 

@@ -147,6 +147,14 @@ mad::PortInfo port_info_of(const Row& row) {
     return info;
 }
 
+/// A switch states its capabilities at port 0 alone, so the port's own mask does not tell which speed fields count;
+/// ibdiagnet fills the columns with 0 where a device has no such field.
+mad::LinkSpeed speed_of(mad::PortInfo info) {
+    constexpr std::uint32_t kExtendedSpeedsAndMask2 = 0x0000C000;
+    info.capability_mask |= kExtendedSpeedsAndMask2;
+    return info.speed();
+}
+
 mad::SwitchInfo switch_info_of(const Row& row) {
     mad::SwitchInfo info;
     info.linear_fdb_cap = row.as<std::uint16_t>("LinearFDBCap");
@@ -266,7 +274,7 @@ private:
         }
         if (info.linked() && number != 0) {
             port.width = info.width_active;
-            port.speed = info.speed();
+            port.speed = speed_of(info);
         }
         return {};
     }
