@@ -54,9 +54,9 @@ public:
 };
 
 struct UmadOptions {
-    std::string device;              ///< empty: choose
+    std::string device{};            ///< empty: choose
     std::uint8_t port = 0;           ///< 0: choose
-    std::optional<Guid> port_guid;   ///< choose by port GUID
+    std::optional<Guid> port_guid{}; ///< choose by port GUID
 };
 
 /// Opens a umad port: InfiniBand link layer, has an SMI; registers classes 0x81 and 0x01 (Get, Set, Trap,
