@@ -33,7 +33,7 @@ struct DaemonConfig {
     base::LogLevel log_level = base::LogLevel::info;
 
     // [database]
-    std::uint32_t database_queue_max = 4096;  ///< batches that wait for the disk
+    std::uint32_t database_queue_max = 4096;  ///< sweeps and events that may wait for the disk
     db::HistoryLimits history;
 
     // [sm] [ports] [routing] [mads]

@@ -467,7 +467,7 @@ std::vector<ConfigOption> daemon_options() {
 std::vector<ConfigOption> database_options() {
     return {
         integer({"database", "queue_max"}, 16, 1'000'000,
-                "Batches that wait for the disk; past it the oldest history is dropped and counted.",
+                "Sweeps and events that may wait for the disk; past it the oldest are dropped and counted.",
                 &DaemonConfig::database_queue_max),
         integer({"database", "sweeps_kept"}, 1, 1'000'000, "Sweeps whose record is kept.",
                 &db::HistoryLimits::sweeps),

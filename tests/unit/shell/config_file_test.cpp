@@ -224,6 +224,9 @@ TEST(ConfigFile, WhatIsWrongTogether) {
 TEST(ConfigFile, GrammarErrorsHaveTheirPosition) {
     EXPECT_TRUE(bad("[sm]\nlmc = 1\nlmc = 2\n").starts_with("t.toml:3:")) << bad("[sm]\nlmc = 1\nlmc = 2\n");
     EXPECT_TRUE(bad("[sm]\nlmc = \n").starts_with("t.toml:2:"));
+    for (const char* header : {"[#x]\n", "[=]\n", "[.]\n", "[[;]]\n", "[sm.]\n", "[sm.#]\n"}) {
+        EXPECT_TRUE(bad(header).starts_with("t.toml:1:")) << header;
+    }
     EXPECT_TRUE(bad("[sm\n").starts_with("t.toml:1:"));
     EXPECT_TRUE(bad("[sm]\nport = \"\xFF\"\n").starts_with("t.toml:2:"));
 }
@@ -237,6 +240,7 @@ TEST(ConfigFile, HostileTextIsRefusedInBoundedSpace) {
     }
     EXPECT_EQ(bad(deep + "a = 1\n"),
               "t.toml:2:1: too many dots in one line: keys are written [section] and key = value");
+    EXPECT_EQ(bad(std::string("[sm]\n[\0, ]\n", 11)), "t.toml:2:2: control character 0x00");
     bad("x = " + std::string(100'000, '['));
     std::string many = "[sm]\n";
     for (int i = 0; i < 10'000; ++i) {
