@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 
+#include "routing/engine_balance.hpp"
 #include "routing/parallel.hpp"
 
 namespace ibf::routing {
@@ -98,7 +99,8 @@ Targets targets_of(const Topology& topology, const Shape& shape, const LidClass&
             const TopologyEndPort& port = topology.end_ports[end];
             add_targets(port.lids, of, port.switch_port.value(), number++, targets);
         }
-        add_targets(topology.switches[at].lids, of, 0, place, targets);  // switches are spread apart from hosts
+        // Switches are numbered apart from hosts, one on: where every switch has one host, the two part ways.
+        add_targets(topology.switches[at].lids, of, 0, place + 1, targets);
     }
     targets.first.push_back(static_cast<std::uint32_t>(targets.all.size()));
     return targets;
@@ -148,6 +150,7 @@ class PortChooser {
 public:
     PortChooser(const FillJob& job, std::uint32_t at)
         : graph_(job.graph),
+          at_(at),
           groups_(job.graph.groups_of(at)),
           slots_(job.plan.shape.slots[at]),
           divider_(job.plan.shape.divider[at]),
@@ -176,6 +179,7 @@ public:
             upward = upward && (set_[word] & ~up_[word]) == 0;
         }
         upward_ = upward;
+        find_onward();
         if (upward_) {
             pick_.assign(slots_.begin(), slots_.end());
             std::replace_if(pick_.begin(), pick_.end(), [&](std::uint8_t port) { return !allows(port); }, kHole);
@@ -195,7 +199,7 @@ public:
             return candidates_.front();
         }
         if (!upward_) {
-            return candidates_[number / divider_ % candidates_.size()];
+            return candidates_[(number / divider_ + onward_) % candidates_.size()];
         }
         const std::uint16_t slot = slot_of_[number];
         return pick_[slot] != kHole ? pick_[slot] : deal_out(number, slot);
@@ -212,6 +216,15 @@ private:
     [[nodiscard]] std::uint8_t deal_out(std::uint32_t number, std::uint16_t slot) const {
         const std::size_t round = number / divider_ / slots_.size();
         return candidates_[(round + slot) % candidates_.size()];
+    }
+
+    /// Candidates that are not all above are counted from the first neighbour with a higher index than our own:
+    /// if everybody counted from the lowest, the lowest would draw most of the traffic.
+    void find_onward() {
+        const auto higher = std::find_if(candidates_.begin(), candidates_.end(), [&](std::uint8_t port) {
+            return groups_[static_cast<unsigned>(group_of_port_[port])].peer > at_;
+        });
+        onward_ = higher == candidates_.end() ? 0 : static_cast<std::uint32_t>(higher - candidates_.begin());
     }
 
     /// First links of all candidate groups, then second links, ...
@@ -233,6 +246,7 @@ private:
     }
 
     const Graph& graph_;
+    std::uint32_t at_;
     std::span<const PortGroup> groups_;
     const std::vector<std::uint8_t>& slots_;
     std::uint32_t divider_;
@@ -241,6 +255,7 @@ private:
     GroupSet up_{};
     GroupSet set_{};
     bool upward_ = false;
+    std::uint32_t onward_ = 0;
     std::vector<std::uint8_t> candidates_;
     std::vector<std::uint8_t> pick_;
 };
@@ -345,6 +360,44 @@ std::vector<LidClass> lid_classes(const Topology& topology) {
     return classes;
 }
 
+void fill_rows(const FillJob& job, std::uint32_t max_lid, const std::vector<char>& excluded, unsigned threads,
+               const std::vector<const LftRow*>& old, std::vector<std::shared_ptr<LftRow>>& rows) {
+    std::vector<CandidatePlanes> planes(resolve_threads(threads), CandidatePlanes(job.graph.switch_count()));
+    parallel_ranges(rows.size(), 8, threads, [&](const WorkRange& range) {
+        CandidatePlanes& mine = planes[range.slot];
+        for (auto at = static_cast<std::uint32_t>(range.begin); at < range.end; ++at) {
+            if (excluded[at] != 0) {
+                continue;
+            }
+            if (rows[at] == nullptr) {
+                const std::size_t size = (max_lid + std::size_t{mad::kLftBlockEntries}) /
+                                         mad::kLftBlockEntries * mad::kLftBlockEntries;
+                rows[at] = std::make_shared<LftRow>(size, mad::kLftDrop);
+            }
+            mine.reset(job.graph.groups_of(at).size());
+            job.plan.rule(at, mine);
+            if (old[at] != nullptr) {
+                fill_sticky(job, mine, at, *old[at], *rows[at]);
+            } else {
+                fill_fresh(job, mine, at, *rows[at]);
+            }
+        }
+    });
+}
+
+/// The end-port LIDs, in the spreading order.
+std::vector<FlowTarget> flow_targets(const Targets& targets, const Shape& shape) {
+    std::vector<FlowTarget> flows;
+    for (std::size_t place = 0; place < shape.order.size(); ++place) {
+        for (std::uint32_t i = targets.first[place]; i < targets.first[place + 1]; ++i) {
+            if (targets.all[i].local_port != 0) {
+                flows.push_back({targets.all[i].lid, shape.order[place]});
+            }
+        }
+    }
+    return flows;
+}
+
 base::Result<void> fill_class(const Topology& topology, const LidClass& of, const Planner& planner, unsigned threads,
                               const std::vector<const LftRow*>& old, std::vector<std::shared_ptr<LftRow>>& rows) {
     std::vector<char> excluded(topology.switches.size(), 0);
@@ -359,30 +412,13 @@ base::Result<void> fill_class(const Topology& topology, const LidClass& of, cons
     const Targets targets = targets_of(topology, plan->shape, of);
     const SlotTables tables(plan->shape, targets.numbers);
     const FillJob job{graph, *plan, targets, tables};
-    std::vector<CandidatePlanes> planes(resolve_threads(threads), CandidatePlanes(graph.switch_count()));
-    parallel_ranges(rows.size(), 8, threads, [&](const WorkRange& range) {
-        CandidatePlanes& mine = planes[range.slot];
-        for (auto at = static_cast<std::uint32_t>(range.begin); at < range.end; ++at) {
-            if (excluded[at] != 0) {
-                continue;
-            }
-            if (rows[at] == nullptr) {
-                const std::size_t size = (topology.max_lid + std::size_t{mad::kLftBlockEntries}) /
-                                         mad::kLftBlockEntries * mad::kLftBlockEntries;
-                rows[at] = std::make_shared<LftRow>(size, mad::kLftDrop);
-            }
-            mine.reset(graph.groups_of(at).size());
-            plan->rule(at, mine);
-            if (old[at] != nullptr) {
-                fill_sticky(job, mine, at, *old[at], *rows[at]);
-            } else {
-                fill_fresh(job, mine, at, *rows[at]);
-            }
-        }
-    });
+    fill_rows(job, topology.max_lid, excluded, threads, old, rows);
+    const bool fresh = std::all_of(old.begin(), old.end(), [](const LftRow* row) { return row == nullptr; });
+    if (fresh && std::uint64_t{rows.size()} * targets.all.size() <= kBalanceLimit) {
+        balance_flows(graph, *plan, flow_targets(targets, plan->shape), rows);
+    }
     return {};
 }
-
 }  // namespace
 
 base::Result<Routes> build_tables(const Topology& topology, const Routes* previous, unsigned threads,

@@ -13,6 +13,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -45,9 +46,10 @@ private:
 /// Fills the planes for one switch; called from several threads at once.
 using CandidateRule = std::function<void(std::uint32_t at, CandidatePlanes& out)>;
 
-/// What an engine makes of one graph: its rule (owning its matrices) and the shape to spread by.
+/// What an engine makes of one graph: its rule, how long its paths are, and the shape to spread by.
 struct EnginePlan {
     CandidateRule rule;
+    std::shared_ptr<const ByteMatrix> lengths;  ///< [s][d]: hops of every candidate path, kUnreached: none
     Shape shape;
 };
 using Planner = std::function<base::Result<EnginePlan>(const Graph&)>;

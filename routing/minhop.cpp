@@ -15,11 +15,11 @@ base::Result<Routes> route_minhop(const Topology& topology, const Routes* previo
         }
         EnginePlan plan;
         plan.shape = shape_of(graph, *hops, heights_from_hosts(graph, *hops));
-        plan.rule = [&graph, hops = std::make_shared<const ByteMatrix>(std::move(*hops))](std::uint32_t at,
-                                                                                        CandidatePlanes& out) {
+        plan.lengths = std::make_shared<const ByteMatrix>(std::move(*hops));
+        plan.rule = [&graph, lengths = plan.lengths](std::uint32_t at, CandidatePlanes& out) {
             std::size_t index = 0;
             for (const PortGroup& group : graph.groups_of(at)) {
-                out.add_where_closer(index++, hops->row(group.peer), hops->row(at));
+                out.add_where_closer(index++, lengths->row(group.peer), lengths->row(at));
             }
         };
         return plan;

@@ -211,13 +211,14 @@ base::Result<Routes> route_updn(const Topology& topology, const Routes* previous
             return tl::unexpected<base::Error>(!distances ? distances.error() : hops.error());
         }
         plan.shape = shape_of(graph, *distances, heights_from_hosts(graph, *distances));
-        plan.rule = [&graph, &position, hops = std::make_shared<const LegalHops>(std::move(*hops))](
-                        std::uint32_t at, CandidatePlanes& out) {
+        const auto legal = std::make_shared<const LegalHops>(std::move(*hops));
+        plan.lengths = std::shared_ptr<const ByteMatrix>(legal, &legal->whole);
+        plan.rule = [&graph, &position, legal](std::uint32_t at, CandidatePlanes& out) {
             std::size_t index = 0;
             for (const PortGroup& group : graph.groups_of(at)) {
                 const bool up = position[group.peer] < position[at];
-                out.add_where_closer(index++, (up ? hops->whole : hops->down).row(group.peer),
-                                     (up ? hops->goal : hops->down).row(at));
+                out.add_where_closer(index++, (up ? legal->whole : legal->down).row(group.peer),
+                                     (up ? legal->goal : legal->down).row(at));
             }
         };
         return plan;

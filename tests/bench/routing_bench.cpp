@@ -9,6 +9,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <ctime>
 #include <functional>
 #include <string>
 #include <vector>
@@ -27,6 +28,13 @@ double seconds_of(const std::function<void()>& work) {
     const auto start = std::chrono::steady_clock::now();
     work();
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Processor seconds of one run: on a shared machine the truer figure.
+double processor_seconds_of(const std::function<void()>& work) {
+    const std::clock_t start = std::clock();
+    work();
+    return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
 }
 
 double best_of(int runs, const std::function<void()>& work) {
@@ -79,9 +87,13 @@ void bench_engine(const Topology& topology, const std::string& engine, int runs,
     Verdict verdict;
     const double proof = best_of(runs, [&] { verdict = verify(topology, *routes, options.threads); });
     Quality quality;
+    const double compute_cpu = processor_seconds_of([&] { routes = run_engine(engine, topology, nullptr, options); });
+    const double proof_cpu = processor_seconds_of([&] { verdict = verify(topology, *routes, options.threads); });
     const double survey = seconds_of([&] { quality = measure_quality(topology, *routes, options.threads); });
-    fmt::print("  {:7} compute {:.3f} s ({:.1f}x)  proof {:.3f} s ({:.1f}x)  quality {:.3f} s  peak {:.0f} MB\n", engine,
-               compute, compute / baseline, proof, proof / baseline, survey, peak_megabytes());
+    fmt::print("  {:7} compute {:.3f} s ({:.1f}x, cpu {:.3f} s)  proof {:.3f} s ({:.1f}x, cpu {:.3f} s)  quality {:.3f} s  "
+               "peak {:.0f} MB\n",
+               engine, compute, compute / baseline, compute_cpu, proof, proof / baseline, proof_cpu, survey,
+               peak_megabytes());
     fmt::print("    pairs {} unreachable {} loops {} switch pairs unreachable {} credit loop {} hash {:016x}\n",
                verdict.pairs_checked, verdict.unreachable_pairs, verdict.loops, verdict.switch_pairs_unreachable,
                verdict.credit_loop.size(), routes->hash());

@@ -1,0 +1,198 @@
+#include "routing/engine_balance.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+namespace ibf::routing {
+
+namespace {
+
+/// Candidate sets of all switches toward all destinations; only for graphs within kBalanceLimit.
+class CandidateSets {
+public:
+    CandidateSets(const Graph& graph, const CandidateRule& rule) : count_(graph.switch_count()) {
+        for (std::uint32_t at = 0; at < count_; ++at) {
+            words_ = std::max(words_, static_cast<std::uint32_t>(graph.groups_of(at).size() + 63) / 64);
+        }
+        bits_.resize(std::size_t{count_} * count_ * words_);
+        CandidatePlanes planes(count_);
+        for (std::uint32_t at = 0; at < count_; ++at) {
+            planes.reset(graph.groups_of(at).size());
+            rule(at, planes);
+            for (std::uint32_t to = 0; to < count_; ++to) {
+                const GroupSet set = planes.at(to);
+                std::copy_n(set.begin(), words_, bits_.begin() + static_cast<std::ptrdiff_t>(index(at, to)));
+            }
+        }
+    }
+
+    template <class Each>
+    void for_each(std::uint32_t at, std::uint32_t to, const Each& each) const {
+        for (std::uint32_t word = 0; word < words_; ++word) {
+            for (std::uint64_t bits = bits_[index(at, to) + word]; bits != 0; bits &= bits - 1) {
+                each(word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits)));
+            }
+        }
+    }
+
+private:
+    // Destination first: one destination is worked on for all switches.
+    [[nodiscard]] std::size_t index(std::uint32_t at, std::uint32_t to) const {
+        return (std::size_t{to} * count_ + at) * words_;
+    }
+    std::uint32_t count_;
+    std::uint32_t words_ = 0;
+    std::vector<std::uint64_t> bits_;
+};
+
+/// A link is its index in Graph::ports.
+class Balancer {
+public:
+    Balancer(const Graph& graph, const EnginePlan& plan, std::vector<std::shared_ptr<LftRow>>& rows)
+        : graph_(graph),
+          lengths_(*plan.lengths),
+          rows_(rows),
+          sets_(graph, plan.rule),
+          peer_(graph.ports.size()),
+          link_(std::size_t{graph.switch_count()} * 256, kNoIndex),
+          load_(graph.ports.size(), 0),
+          cost_(graph.ports.size(), 0),
+          flow_(graph.switch_count()),
+          path_cost_(graph.switch_count()) {
+        for (std::uint32_t at = 0; at < graph.switch_count(); ++at) {
+            for (const PortGroup& group : graph.groups_of(at)) {
+                for (std::uint32_t i = group.first_port; i < group.first_port + group.port_count; ++i) {
+                    peer_[i] = group.peer;
+                    link_[std::size_t{at} * 256 + graph.ports[i]] = i;
+                }
+            }
+        }
+    }
+
+    void run(const std::vector<FlowTarget>& targets) {
+        std::uint32_t sorted_for = kNoIndex;
+        const auto each_target = [&](const auto& work) {
+            for (const FlowTarget& target : targets) {
+                if (sorted_for != target.at) {
+                    sort_by_length(target.at);
+                    sorted_for = target.at;
+                }
+                work(target);
+            }
+        };
+        each_target([&](const FlowTarget& target) { lay(target, +1); });
+        const std::uint64_t total = std::accumulate(load_.begin(), load_.end(), std::uint64_t{0});
+        mean_ = std::max<std::uint64_t>(1, total / std::max<std::size_t>(1, load_.size()));
+        for (std::uint32_t link = 0; link < load_.size(); ++link) {
+            set_cost(link);
+        }
+        // Even already (a regular tree), or hardly anything moved in a round: enough.
+        const std::uint64_t worst = load_.empty() ? 0 : *std::max_element(load_.begin(), load_.end());
+        bool uneven = worst * kEvenParts > mean_ * (kEvenParts + 1);
+        for (int round = 0; round < kRoundsMax && uneven; ++round) {
+            moved_ = 0;
+            each_target([&](const FlowTarget& target) {
+                lay(target, -1);
+                choose(target);
+                lay(target, +1);
+            });
+            uneven = moved_ * 1000 > targets.size() * order_.size();
+        }
+    }
+
+private:
+    static constexpr int kRoundsMax = 3;
+    static constexpr std::uint64_t kEvenParts = 10;  ///< worst link within a tenth of the mean
+
+    void set_cost(std::uint32_t link) {
+        const std::uint64_t level = std::min<std::uint64_t>(load_[link] * 32 / mean_, 1U << 16U);
+        cost_[link] = level * level * level + 1;
+    }
+
+    /// Switches that reach the destination, nearest first, the destination itself left out.
+    void sort_by_length(std::uint32_t to) {
+        order_.clear();
+        for (std::uint32_t at = 0; at < graph_.switch_count(); ++at) {
+            if (at != to && rows_[at] != nullptr && lengths_.row(at)[to] != kUnreached) {
+                order_.push_back(at);
+            }
+        }
+        std::stable_sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
+            return lengths_.row(a)[to] < lengths_.row(b)[to];
+        });
+    }
+
+    [[nodiscard]] std::uint32_t link_of(std::uint32_t at, std::uint16_t lid) const {
+        return link_[std::size_t{at} * 256 + (*rows_[at])[lid]];
+    }
+
+    /// Adds the flows toward one LID to the links of its in-tree, or takes them off.
+    void lay(const FlowTarget& target, int sign) {
+        std::copy(graph_.hosts.begin(), graph_.hosts.end(), flow_.begin());
+        for (auto it = order_.rbegin(); it != order_.rend(); ++it) {
+            const std::uint32_t link = link_of(*it, target.lid);
+            if (link == kNoIndex || flow_[*it] == 0) {
+                continue;
+            }
+            load_[link] += sign > 0 ? flow_[*it] : 0 - flow_[*it];
+            flow_[peer_[link]] += flow_[*it];
+            set_cost(link);
+        }
+    }
+
+    /// The cheapest way from every switch, nearest first, so the way on from a neighbour is known.
+    void choose(const FlowTarget& target) {
+        path_cost_[target.at] = 0;
+        for (const std::uint32_t at : order_) {
+            std::uint32_t best = kNoIndex;
+            std::uint64_t best_cost = ~std::uint64_t{0};
+            const auto groups = graph_.groups_of(at);
+            sets_.for_each(at, target.at, [&](std::uint32_t index) {
+                const PortGroup& group = groups[index];
+                const std::uint64_t onward = path_cost_[group.peer];
+                for (std::uint32_t link = group.first_port; link < group.first_port + group.port_count; ++link) {
+                    if (cost_[link] + onward < best_cost) {
+                        best = link;
+                        best_cost = cost_[link] + onward;
+                    }
+                }
+            });
+            const std::uint32_t now = link_of(at, target.lid);
+            if (best == kNoIndex || now == kNoIndex) {
+                continue;
+            }
+            const std::uint64_t now_cost = cost_[now] + path_cost_[peer_[now]];
+            if (best_cost + now_cost / 16 < now_cost) {
+                (*rows_[at])[target.lid] = graph_.ports[best];
+                path_cost_[at] = best_cost;
+                ++moved_;
+            } else {
+                path_cost_[at] = now_cost;
+            }
+        }
+    }
+
+    const Graph& graph_;
+    const ByteMatrix& lengths_;
+    std::vector<std::shared_ptr<LftRow>>& rows_;
+    CandidateSets sets_;
+    std::vector<std::uint32_t> peer_;
+    std::vector<std::uint32_t> link_;  ///< by (switch, port)
+    std::vector<std::uint64_t> load_;
+    std::vector<std::uint64_t> cost_;
+    std::vector<std::uint64_t> flow_;
+    std::vector<std::uint64_t> path_cost_;
+    std::vector<std::uint32_t> order_;
+    std::uint64_t mean_ = 1;
+    std::uint64_t moved_ = 0;  ///< entries changed in this round
+};
+
+}  // namespace
+
+void balance_flows(const Graph& graph, const EnginePlan& plan, const std::vector<FlowTarget>& targets,
+                   std::vector<std::shared_ptr<LftRow>>& rows) {
+    Balancer(graph, plan, rows).run(targets);
+}
+
+}  // namespace ibf::routing
