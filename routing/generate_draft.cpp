@@ -55,8 +55,9 @@ void unplug(Netlist& netlist, std::uint32_t node, std::size_t port) {
     NetlistPort& here = netlist.nodes[node].ports[port];
     NetlistPort& there = netlist.nodes[*here.peer_node].ports[here.peer_port.value()];
     for (NetlistPort* end : {&here, &there}) {
-        end->peer_node.reset();
-        end->peer_port = {};
+        const mad::Guid guid = end->guid;
+        *end = NetlistPort{};
+        end->guid = guid;
     }
 }
 

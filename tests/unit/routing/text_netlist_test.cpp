@@ -92,10 +92,12 @@ TEST(TextNetlist, ReadsIbdiagnetsLabels) {
         "Switch  65 \"S-b0cf0e0300e72fc0\"      # \"MF0;sw-01:MQM9701/U1\" base port 0 lid 180 lmc 0\n"
         "[1](1/1/1) \"H-5c25730300c4b960\"[1](B134D0F0/0/0/1)(5c25730300c4b961)      # \"h\" lid 13 4xNDR\n"
         "Ca  1 \"H-5c25730300c4b960\"      # \"h\"\n"
-        "[1](B134D0F0/0/0/1)(5c25730300c4b961) \"S-b0cf0e0300e72fc0\"[1] # lid 13 lmc 0 \"s\" lid 180 4xNDR\n");
+        "[1](B134D0F0/0/0/1)(5c25730300c4b961) \"S-b0cf0e0300e72fc0\"[1] # lid 13 lmc 0 \"s\" lid 180 "
+        "4xNDR\n");
     ASSERT_EQ(netlist.nodes.size(), 2U);
     EXPECT_EQ(netlist.nodes[1].ports[1].guid.value(), 0x5c25730300c4b961U);
-    EXPECT_EQ(netlist.nodes[0].guid.value(), 0xb0cf0e0300e72fc0U) << "from the id, where no switchguid is stated";
+    EXPECT_EQ(netlist.nodes[0].guid.value(), 0xb0cf0e0300e72fc0U)
+        << "from the id, where no switchguid is stated";
     EXPECT_EQ(netlist.nodes[0].ports[1].speed, LinkSpeed::ndr);
 }
 
@@ -137,7 +139,8 @@ TEST(TextNetlist, KnowsIbsimsModulesAliasesAndDefaults) {
 }
 
 TEST(TextNetlist, MirrorsACableThatOneEndStates) {
-    const Netlist netlist = parse("Hca 1 \"a\"\n[1] \"b\"[2] # lid 3 lmc 0 \"b\" lid 4 12xEDR\nHca 2 \"b\"\n");
+    const Netlist netlist =
+        parse("Hca 1 \"a\"\n[1] \"b\"[2] # lid 3 lmc 0 \"b\" lid 4 12xEDR\nHca 2 \"b\"\n");
     EXPECT_EQ(netlist.nodes[1].ports[2].peer_node, 0U);
     EXPECT_EQ(netlist.nodes[1].ports[2].speed, LinkSpeed::edr);
     EXPECT_EQ(netlist.nodes[1].ports[2].width, LinkWidth::x12);
@@ -151,8 +154,8 @@ TEST(TextNetlist, LeavesOutCablesToNodesThatAreNotDescribed) {
 }
 
 TEST(TextNetlist, RefusesContradictionsWithBothLines) {
-    const std::string ends = failure(
-        "Switch 2 \"a\"\n[1] \"b\"[1]\nSwitch 2 \"b\"\n[1] \"c\"[1]\nSwitch 2 \"c\"\n[1] \"b\"[1]\n");
+    const std::string ends =
+        failure("Switch 2 \"a\"\n[1] \"b\"[1]\nSwitch 2 \"b\"\n[1] \"c\"[1]\nSwitch 2 \"c\"\n[1] \"b\"[1]\n");
     EXPECT_TRUE(ends.starts_with("t:2: ")) << ends;
     EXPECT_NE(ends.find("line 4"), std::string::npos) << ends;
     const std::string port = failure("Switch 3 \"a\"\n[1] \"a\"[2]\n[1] \"a\"[3]\n");
@@ -197,7 +200,8 @@ TEST(TextNetlist, TakesBadLidsAsNone) {
 
 TEST(TextNetlist, WarnsOfRatesItDoesNotKnow) {
     const Netlist netlist = parse(
-        "Switch 4 \"a\"\n[1] \"b\"[1] # \"b\" lid 1 4x ???\n[2] \"b\"[2] # \"b\" lid 1 4xHDR\n[3] \"b\"[3] 4xDDR\n"
+        "Switch 4 \"a\"\n[1] \"b\"[1] # \"b\" lid 1 4x ???\n[2] \"b\"[2] # \"b\" lid 1 4xHDR\n[3] \"b\"[3] "
+        "4xDDR\n"
         "Switch 4 \"b\"\n[1] \"a\"[1]\n[2] \"a\"[2] # \"a\" lid 2 4xEDR\n[3] \"a\"[3]\n");
     EXPECT_EQ(netlist.nodes[0].ports[1].speed, LinkSpeed::sdr);
     EXPECT_TRUE(warns(netlist, "t:2: link rate"));
