@@ -211,7 +211,7 @@ void Engine::depart(std::uint32_t slot) {
     } else if (packet.smp.returning || packet.smp.header.is_response()) {
         packet.smp.returning = true;
         packet.smp.hop_pointer = 0;
-        arrival = world_.walk_back(packet.source.node, packet.smp.return_path);
+        arrival = world_.walk_back(packet.source, packet.smp.return_path);
     } else {
         arrival = world_.walk_directed(packet.source, packet.smp.path, packet.smp.return_path);
         packet.smp.hop_pointer = static_cast<std::uint8_t>(packet.smp.path.hops + 1);
@@ -357,7 +357,7 @@ void Engine::serve_smp(std::uint32_t slot) {
 
 std::optional<Arrival> Engine::walk_answer(const Packet& packet) {
     if (packet.directed()) {
-        return world_.walk_back(packet.at.node, packet.smp.return_path);
+        return world_.walk_back(packet.at, packet.smp.return_path);
     }
     const Lane lane = packet.is_smp ? Lane::management : Lane::data;
     return world_.walk_lid(walk_start(world_, packet.at), packet.from_lid, lane);

@@ -108,8 +108,8 @@ std::optional<Arrival> World::walk_directed(PortRef from, const mad::DrPath& pat
     return Arrival{.at = at, .hops = path.hops};
 }
 
-std::optional<Arrival> World::walk_back(std::uint32_t from, const mad::DrPath& back) {
-    PortRef at{from, PortNum{}};
+std::optional<Arrival> World::walk_back(PortRef from, const mad::DrPath& back) {
+    PortRef at = from;
     for (std::uint32_t hop = back.hops; hop >= 1; --hop) {
         const Device& device = devices_[at.node];
         const std::uint8_t exit = back.ports[hop];

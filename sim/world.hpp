@@ -54,7 +54,7 @@ public:
     /// lost on the way. IBA 14.2.2.
     [[nodiscard]] std::optional<Arrival> walk_directed(PortRef from, const mad::DrPath& path, mad::DrPath& back);
     /// Follows a return path from the answering device.
-    [[nodiscard]] std::optional<Arrival> walk_back(std::uint32_t from, const mad::DrPath& back);
+    [[nodiscard]] std::optional<Arrival> walk_back(PortRef from, const mad::DrPath& back);
     /// Follows the programmed LFTs from a port to a LID.
     [[nodiscard]] std::optional<Arrival> walk_lid(PortRef from, mad::Lid to, Lane lane);
 
