@@ -1,47 +1,49 @@
 # bash completion for ibfabric(1). Plain bash: needs nothing of the bash-completion package.
 _ibfabric() {
-    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} word command=
-    local commands="check events export generate hosts lids links nodes path plan ports route status sweep switches"
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} word command="" choices=""
+    local commands="check events export generate hosts isolated lids links nodes path plan ports quality reload route"
+    commands+=" status sweep sweeps switches"
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-        case " $commands " in *" $word "*)
+        if [[ " $commands " == *" $word "* ]]; then
             command=$word
             break
-            ;;
-        esac
+        fi
     done
     COMPREPLY=()
     case $previous in
-        --format)
-            mapfile -t COMPREPLY < <(compgen -W "ibnetdiscover ibsim json guid2lid opensm-dumps" -- "$current")
-            return
+        --format) choices="ibnetdiscover ibsim json guid2lid opensm-dumps" ;;
+        --engine) choices="minhop updn minhop,updn" ;;
+        --show)
+            choices="all inactive"
+            [[ $command == ports ]] && choices+=" linked down"
+            [[ $command == links ]] && choices+=" switches hosts"
             ;;
-        --engine)
-            mapfile -t COMPREPLY < <(compgen -W "minhop updn" -- "$current")
-            return
-            ;;
-        --socket | -o)
+        --socket | -o | --output)
             mapfile -t COMPREPLY < <(compgen -f -- "$current")
             return
             ;;
     esac
-    if [[ -z $command && $current != -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current")
-        return
-    fi
-    if [[ $current == -* ]]; then
-        local options="--json --socket --help"
+    if [[ -z $choices && $current == -* ]]; then
+        choices="--json --socket --help"
         case $command in
-            status) options+=" --wait-up" ;;
-            sweep) options+=" --full --wait" ;;
-            export) options+=" --format -o" ;;
-            generate) options+=" -o" ;;
-            plan) options+=" --engine" ;;
+            "") choices+=" --help-all --version" ;;
+            status) choices+=" --wait-up" ;;
+            sweep) choices+=" --full --wait" ;;
+            export) choices+=" --format --output" ;;
+            generate) choices+=" --output" ;;
+            plan) choices+=" --engine --lmc --threads --root --allow-credit-loops --connect-roots" ;;
+            events) choices+=" --limit --kind" ;;
+            sweeps) choices+=" --limit" ;;
+            nodes | switches | hosts | lids) choices+=" --match" ;;
+            ports | links) choices+=" --match --node --show" ;;
+            route) choices+=" --lid" ;;
         esac
-        mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current")
+    elif [[ -z $choices && -z $command ]]; then
+        choices=$commands
+    elif [[ -z $choices && ($command == generate || $command == plan) ]]; then
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return
     fi
-    case $command in
-        generate | plan) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
-    esac
+    mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$current")
 }
 complete -o filenames -F _ibfabric ibfabric

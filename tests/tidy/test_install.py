@@ -123,16 +123,27 @@ class Completion(unittest.TestCase):
         return result.stdout.split()
 
     def test_commands(self):
-        self.assertEqual(self.complete("ibfabric", "sw"), ["sweep", "switches"])
+        self.assertEqual(self.complete("ibfabric", "sw"), ["sweep", "sweeps", "switches"])
 
     def test_options_and_formats(self):
         self.assertIn("--wait-up", self.complete("ibfabric", "status", "--w"))
         self.assertEqual(self.complete("ibfabric", "export", "--format", "open"), ["opensm-dumps"])
 
-    def test_every_command_of_the_program_is_known(self):
-        helped = subprocess.run([staged("bin/ibfabric"), "--help"], capture_output=True, text=True, check=False).stdout
+    def helped(self, *words):
+        return subprocess.run([staged("bin/ibfabric"), *words, "--help"], capture_output=True, text=True,
+                              check=False).stdout
+
+    def test_it_knows_the_programs_commands_and_no_others(self):
+        listed = self.helped().split("Subcommands:")[1].split("\n\n")[0]
+        commands = re.findall(r"(?m)^  ([a-z]+)\b", listed)
+        self.assertGreater(len(commands), 10)
+        self.assertEqual(sorted(commands), sorted(self.complete("ibfabric", "")))
+
+    def test_it_knows_each_commands_options_and_no_others(self):
         for command in self.complete("ibfabric", ""):
-            self.assertRegex(helped, rf"(?m)^\s+{command}\b")
+            own = set(re.findall(r"(?m)^  (?:-\w,)?(--[a-z-]+)", self.helped(command))) - {"--help"}
+            offered = set(self.complete("ibfabric", command, "--")) - {"--json", "--socket", "--help"}
+            self.assertEqual(offered, own - {"--json", "--socket", "--help-all"}, command)
 
 
 if __name__ == "__main__":
