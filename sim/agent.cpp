@@ -20,7 +20,8 @@ PortNum low_port(std::uint32_t modifier) {
     return PortNum{static_cast<std::uint8_t>(modifier & 0xFFU)};
 }
 
-/// The port that a table modifier means: adapters have one table per port and take that of the receiving port.
+/// The port that a table modifier means: adapters have one table per port and take that of the receiving
+/// port.
 std::optional<PortNum> table_port(const Device& device, PortRef at, std::uint32_t modifier_port) {
     if (!device.is_switch()) {
         return at.port;
@@ -53,7 +54,8 @@ bool switch_only(Attribute attribute) {
 }  // namespace
 
 bool is_optimised_sl2vl(const mad::MadHeader& header) {
-    return header.attribute == Attribute::sl2vl_table && header.method == static_cast<std::uint8_t>(Method::set) &&
+    return header.attribute == Attribute::sl2vl_table &&
+           header.method == static_cast<std::uint8_t>(Method::set) &&
            (header.modifier & (kAllOutputPorts | kAllInputPorts)) != 0;
 }
 
@@ -293,7 +295,8 @@ Answer Agent::get_vl_arb(PortRef at, const mad::Smp& request) {
     if (!number || check_vl_arb(device.ports[number->value()], block, mad::VlArbBlock{})) {
         return Answer::failed(kStatusBadValue, request.data);
     }
-    return Answer::with(mad::encode(world_.device(at.node).ports[number->value()].tables().vl_arb[block - 1]));
+    return Answer::with(
+        mad::encode(world_.device(at.node).ports[number->value()].tables().vl_arb[block - 1]));
 }
 
 Answer Agent::set_vl_arb(PortRef at, const mad::Smp& request) {
@@ -334,12 +337,14 @@ Answer Agent::set_lft(PortRef at, const mad::Smp& request) {
     const std::size_t first = std::size_t{request.header.modifier} * mad::kLftBlockEntries;
     const std::size_t end = first + mad::kLftBlockEntries;
     if (device.lft.size() < end) {
-        // The final size is known from LinearFDBTop: reserve it, so that a full table is not grown by doubling.
+        // The final size is known from LinearFDBTop: reserve it, so that a full table is not grown by
+        // doubling.
         const std::size_t blocks = device.switch_info.linear_fdb_top / mad::kLftBlockEntries + std::size_t{1};
         device.lft.reserve(std::max(end, blocks * mad::kLftBlockEntries));
         device.lft.resize(end, mad::kLftDrop);
     }
-    std::copy(block.ports.begin(), block.ports.end(), device.lft.begin() + static_cast<std::ptrdiff_t>(first));
+    std::copy(block.ports.begin(), block.ports.end(),
+              device.lft.begin() + static_cast<std::ptrdiff_t>(first));
     return Answer::with(request.data);
 }
 

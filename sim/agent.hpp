@@ -1,9 +1,9 @@
 // DOC: the subnet management agent of every device.
 //
-// One Agent serves all devices of a World: a Get or Set in, an answer out, the tables and links changed where the
-// wire rules (rules.hpp) allow it. What it is not: it neither walks packets nor keeps time nor sends traps, and
-// SMInfo, traps and TrapRepress are the simulator's. IBA 14.2.4 (M_Key), 14.2.5 (attributes).
-// Any bytes may come: a wrong modifier, method or attribute is answered with a status.
+// One Agent serves all devices of a World: a Get or Set in, an answer out, the tables and links changed where
+// the wire rules (rules.hpp) allow it. What it is not: it neither walks packets nor keeps time nor sends
+// traps, and SMInfo, traps and TrapRepress are the simulator's. IBA 14.2.4 (M_Key), 14.2.5 (attributes). Any
+// bytes may come: a wrong modifier, method or attribute is answered with a status.
 #pragma once
 
 #include <optional>
@@ -21,9 +21,9 @@ inline constexpr mad::MadStatus kStatusBadValue = 0x001C;
 
 struct Answer {
     mad::MadStatus status = 0;
-    bool silent = false;               ///< the agent says nothing: M_Key mismatch
-    std::optional<Rule> broken{};      ///< the wire rule that refused the Set
-    mad::AttributeData data{};         ///< refused Sets echo what was asked for, as real agents do
+    bool silent = false;           ///< the agent says nothing: M_Key mismatch
+    std::optional<Rule> broken{};  ///< the wire rule that refused the Set
+    mad::AttributeData data{};     ///< refused Sets echo what was asked for, as real agents do
 
     static Answer with(const mad::AttributeData& data) { return Answer{.data = data}; }
     static Answer failed(mad::MadStatus status, const mad::AttributeData& echo) {
@@ -70,7 +70,8 @@ private:
     World& world_;
 };
 
-/// A Set of SLtoVLMappingTable for all input or all output ports at once (modifier bits 16, 17; IBA 14.2.5.8).
+/// A Set of SLtoVLMappingTable for all input or all output ports at once (modifier bits 16, 17;
+/// IBA 14.2.5.8).
 [[nodiscard]] bool is_optimised_sl2vl(const mad::MadHeader& header);
 
 }  // namespace ibf::sim

@@ -15,15 +15,15 @@ using mad::Mtu;
 using mad::PhysState;
 using mad::PortState;
 
-constexpr std::uint8_t kEightVls = 4;          // VLCap code
-constexpr std::uint8_t kVlArbEntries = 8;      // as today's switches and adapters report
+constexpr std::uint8_t kEightVls = 4;      // VLCap code
+constexpr std::uint8_t kVlArbEntries = 8;  // as today's switches and adapters report
 constexpr std::uint16_t kLinearFdbCap = 0xC000;
 constexpr std::uint16_t kMulticastFdbCap = 0x2000;
 constexpr std::uint16_t kMulticastTopNone = 0xBFFF;
 constexpr std::uint16_t kPKeysSwitch = 32;
 constexpr std::uint16_t kPKeysAdapter = 128;
 constexpr std::uint64_t kLinkLocalPrefix = 0xFE80000000000000ULL;
-constexpr std::uint8_t kErrorThreshold = 8;    // LocalPhyErrors, OverrunErrors
+constexpr std::uint8_t kErrorThreshold = 8;  // LocalPhyErrors, OverrunErrors
 
 LinkSpeed fastest(const routing::NetlistNode& node) {
     LinkSpeed best = LinkSpeed::sdr;
@@ -109,8 +109,8 @@ void power_up_port(Device& device, const routing::NetlistNode& node, std::size_t
     Port& port = device.ports[number];
     const bool is_port0 = device.is_switch() && number == 0;
     const bool external = device.is_switch() && number != 0;
-    mad::PortInfo info = source.port_info ? mad::decode_port_info(*source.port_info)
-                                          : factory_port_info(node, external);
+    mad::PortInfo info =
+        source.port_info ? mad::decode_port_info(*source.port_info) : factory_port_info(node, external);
     forget_configuration(info);
     info.local_port = mad::PortNum{static_cast<std::uint8_t>(number)};
     info.state = is_port0 ? PortState::active : PortState::down;
@@ -217,8 +217,8 @@ void power_up(Device& device, const routing::NetlistNode& node, const SimOptions
     if (!device.is_switch()) {
         return;
     }
-    mad::SwitchInfo info = node.switch_info ? mad::decode_switch_info(*node.switch_info)
-                                            : factory_switch_info(node, options);
+    mad::SwitchInfo info =
+        node.switch_info ? mad::decode_switch_info(*node.switch_info) : factory_switch_info(node, options);
     info.linear_fdb_top = 0;
     info.multicast_fdb_top = kMulticastTopNone;
     info.default_port = 0;

@@ -1,8 +1,8 @@
 // DOC: one simulated device and its ports: what an agent remembers.
 //
-// A Device is plain state: node data, per-port PortInfo, the tables. It is built from a netlist node and put back to
-// power-up state by power_up(). It knows no links (world.hpp) and answers nothing (agent.hpp).
-// Tables that few devices use (P_Keys beyond the power-up one, SL2VL, VL arbitration, MFT) are empty until written,
+// A Device is plain state: node data, per-port PortInfo, the tables. It is built from a netlist node and put
+// back to power-up state by power_up(). It knows no links (world.hpp) and answers nothing (agent.hpp). Tables
+// that few devices use (P_Keys beyond the power-up one, SL2VL, VL arbitration, MFT) are empty until written,
 // so that a fabric of 48,896 LIDs fits in well under 2 GB.
 // Invariant: Port::info.wire is the encoding of Port::info; change it through Port::store().
 #pragma once
@@ -53,24 +53,24 @@ struct Traffic {
 struct PortTables {
     std::array<mad::VlArbBlock, 4> vl_arb{};  ///< blocks 1..4: low 0-31, low 32-63, high 0-31, high 32-63
     mad::GuidInfo guids;
-    mad::PortCounters errors;                 ///< the error counters; the traffic ones are Traffic's
-    Traffic traffic_base;                     ///< subtracted from Traffic in PortCounters answers
-    base::Instant mkey_lease_end{};           ///< zero: the lease does not run
+    mad::PortCounters errors;        ///< the error counters; the traffic ones are Traffic's
+    Traffic traffic_base;            ///< subtracted from Traffic in PortCounters answers
+    base::Instant mkey_lease_end{};  ///< zero: the lease does not run
 };
 
 struct Port {
     mad::PortInfo info;
     Traffic traffic;
-    std::unique_ptr<PortTables> extra;        ///< see tables()
-    std::vector<mad::PKey> pkeys;             ///< empty: the power-up table, 0xFFFF at index 0
-    std::uint32_t peer_node = kNoNode;        ///< as cabled, whether the cable works or not
-    std::uint32_t training = 0;               ///< generation; a trained event of an older one is stale
+    std::unique_ptr<PortTables> extra;  ///< see tables()
+    std::vector<mad::PKey> pkeys;       ///< empty: the power-up table, 0xFFFF at index 0
+    std::uint32_t peer_node = kNoNode;  ///< as cabled, whether the cable works or not
+    std::uint32_t training = 0;         ///< generation; a trained event of an older one is stale
     mad::Guid guid{};
     mad::PortNum peer_port{};
     mad::LinkWidth cable_width = mad::LinkWidth::none;
     mad::LinkSpeed cable_speed = mad::LinkSpeed::none;
-    bool cable_out = false;                   ///< pulled by a fault
-    bool transmit_dead = false;               ///< one-way fault: what leaves here is lost
+    bool cable_out = false;      ///< pulled by a fault
+    bool transmit_dead = false;  ///< one-way fault: what leaves here is lost
 
     void store(const mad::PortInfo& value) {
         info = value;
@@ -81,19 +81,19 @@ struct Port {
 };
 
 struct Device {
-    mad::NodeInfo info;                       ///< port_guid and local_port are filled in per answer
+    mad::NodeInfo info;  ///< port_guid and local_port are filled in per answer
     std::string description;
-    std::vector<Port> ports;                  ///< [0..num_ports]; [0] unused in CAs and routers
+    std::vector<Port> ports;  ///< [0..num_ports]; [0] unused in CAs and routers
     mad::SwitchInfo switch_info;
-    std::vector<std::uint8_t> lft;            ///< grows with what is written; beyond: mad::kLftDrop
+    std::vector<std::uint8_t> lft;                ///< grows with what is written; beyond: mad::kLftDrop
     std::vector<std::vector<std::uint16_t>> mft;  ///< [position][MLID - 0xC000]
-    std::vector<mad::Sl2VlTable> sl2vl;       ///< [in * ports + out]; CAs: [port]; empty: power-up mapping
-    base::Instant busy_until{};               ///< the agent serves one MAD at a time
-    base::Instant sl2vl_busy_until{};         ///< an optimised SL2VL Set is being executed until then
-    std::uint32_t boots = 0;                  ///< generation; an agent_back event of an older one is stale
+    std::vector<mad::Sl2VlTable> sl2vl;  ///< [in * ports + out]; CAs: [port]; empty: power-up mapping
+    base::Instant busy_until{};          ///< the agent serves one MAD at a time
+    base::Instant sl2vl_busy_until{};    ///< an optimised SL2VL Set is being executed until then
+    std::uint32_t boots = 0;             ///< generation; an agent_back event of an older one is stale
     bool present = true;
     bool agent_dead = false;
-    bool mute = false;                        ///< sends no traps
+    bool mute = false;  ///< sends no traps
     bool bad_node_info = false;
 
     [[nodiscard]] bool is_switch() const { return info.type == mad::NodeType::switch_; }

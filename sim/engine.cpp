@@ -70,9 +70,9 @@ base::Result<Engine::ClientId> Engine::join(const std::string& node, std::uint8_
             at.port = mad::PortNum{1};
         }
     } else {
-        return base::fail(base::ErrorKind::not_found,
-                          fmt::format("no node '{}' in {}: give a description, id or GUID", node,
-                                      world_.netlist().origin));
+        return base::fail(
+            base::ErrorKind::not_found,
+            fmt::format("no node '{}' in {}: give a description, id or GUID", node, world_.netlist().origin));
     }
     const Device& device = world_.device(at.node);
     if (port != 0 && !device.is_switch()) {
@@ -95,8 +95,8 @@ mad::LocalPort Engine::local_port(ClientId client) const {
             .port = at.port,
             .port_guid = device.address_port(at.port).guid,
             .node_guid = device.info.node_guid,
-            .state_text = fmt::format("{} ({}), {}", mad::to_string(info.state), mad::to_string(info.phys_state),
-                                      device.description)};
+            .state_text = fmt::format("{} ({}), {}", mad::to_string(info.state),
+                                      mad::to_string(info.phys_state), device.description)};
 }
 
 void Engine::set_is_sm(ClientId client, bool on) {
@@ -432,7 +432,9 @@ void Engine::trap_due(std::uint32_t slot) {
     if (!trap) {
         return;
     }
-    agenda_.push(now_ + world_.options().trap_interval, Event::Kind::trap_due, slot, 0);
+    if (traps_.pending(slot)) {
+        agenda_.push(now_ + world_.options().trap_interval, Event::Kind::trap_due, slot, 0);
+    }
     const Device& device = world_.device(trap->from.node);
     if (device.mute || device.agent_dead || !device.present) {
         return;
@@ -447,6 +449,25 @@ void Engine::trap_due(std::uint32_t slot) {
     packet.from_lid = own.lid;
     packet.source = trap->from;
     agenda_.push(now_, Event::Kind::depart, out, 0);
+}
+
+/// A scripted trap of a device that knows no master yet: it is handed to the SM as if it had strayed there.
+void Engine::stray_trap(std::uint16_t number, PortRef subject) {
+    const auto sm =
+        std::find_if(clients_.begin(), clients_.end(), [](const Client& client) { return client.is_sm; });
+    if (sm == clients_.end()) {
+        return;
+    }
+    const Device& device = world_.device(subject.node);
+    const Port& issuer = device.address_port(subject.port);
+    const std::uint32_t slot = acquire();
+    Packet& packet = packets_[slot];
+    packet = Packet{};
+    packet.smp = traps_.make_trap(make_notice(number, device, issuer, subject.port));
+    packet.from_lid = issuer.info.lid;
+    packet.source = subject;
+    packet.at = sm->at;
+    agenda_.push(now_ + world_.options().agent_delay, Event::Kind::arrive, slot, 0);
 }
 
 const SimCounters& Engine::counters() const {

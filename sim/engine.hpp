@@ -1,9 +1,9 @@
 // DOC: the simulator's machine: packets, clients and the events that move them.
 //
-// A MAD's life is four events: depart (it leaves its source and its way is walked at once), arrive (after hops *
-// hop_delay it queues at the device's agent, which serves one MAD at a time), serve (it is answered; the answer's
-// way back is walked, so a link lost meanwhile loses it) and deliver. Packets live in slots that are used again;
-// an event names the slot. Everything runs on the caller's thread inside advance().
+// A MAD's life is four events: depart (it leaves its source and its way is walked at once), arrive (after
+// hops * hop_delay it queues at the device's agent, which serves one MAD at a time), serve (it is answered;
+// the answer's way back is walked, so a link lost meanwhile loses it) and deliver. Packets live in slots that
+// are used again; an event names the slot. Everything runs on the caller's thread inside advance().
 //
 // engine.cpp moves packets, script.cpp applies faults.
 #pragma once
@@ -54,17 +54,17 @@ private:
         bool is_sm = false;
     };
     struct Packet {
-        mad::Smp smp;                        ///< where is_smp
-        mad::MadBuffer bytes{};              ///< other classes, as sent
-        mad::MadHeader header;               ///< other classes
-        mad::MadAddress to;                  ///< as the sender addressed it
+        mad::Smp smp;            ///< where is_smp
+        mad::MadBuffer bytes{};  ///< other classes, as sent
+        mad::MadHeader header;   ///< other classes
+        mad::MadAddress to;      ///< as the sender addressed it
         mad::Lid from_lid{};
         PortRef source;
-        PortRef at;                          ///< where it arrived
-        std::optional<ClientId> asker;       ///< the client whose request this is, or is the answer to
+        PortRef at;                     ///< where it arrived
+        std::optional<ClientId> asker;  ///< the client whose request this is, or is the answer to
         Verdict verdict;
         bool is_smp = true;
-        bool overlaps = false;               ///< an optimised SL2VL Set met another one being executed
+        bool overlaps = false;  ///< an optimised SL2VL Set met another one being executed
 
         [[nodiscard]] const mad::MadHeader& head() const { return is_smp ? smp.header : header; }
         [[nodiscard]] bool directed() const {
@@ -75,8 +75,8 @@ private:
     struct Periodic {
         Fault fault;
         PortRef at;
-        std::uint32_t left = 0;              ///< rounds left where fault.count > 0
-        bool down = false;                   ///< flap: the link is in its down half
+        std::uint32_t left = 0;  ///< rounds left where fault.count > 0
+        bool down = false;       ///< flap: the link is in its down half
     };
 
     // --- packets (engine.cpp) ---
@@ -101,6 +101,7 @@ private:
     void send_link_traps();
     void raise_trap(std::uint16_t number, PortRef subject, std::uint32_t sends);
     void trap_due(std::uint32_t slot);
+    void stray_trap(std::uint16_t number, PortRef subject);
 
     // --- faults (script.cpp) ---
     [[nodiscard]] base::Result<std::vector<PortRef>> find_targets(const Fault& fault) const;
@@ -122,14 +123,14 @@ private:
     base::Prng prng_;
     base::Instant now_{};
     std::deque<Client> clients_;
-    std::deque<Packet> packets_;             ///< a deque: slots stay put while a delivery sends anew
+    std::deque<Packet> packets_;  ///< a deque: slots stay put while a delivery sends anew
     std::vector<std::uint32_t> free_packets_;
     std::vector<Fault> scheduled_;
     std::vector<Periodic> periodic_;
     Simulator::Observer observer_;
     bool any_standing_fault_ = false;
     std::array<std::uint64_t, static_cast<std::size_t>(Rule::count_)> broken_{};
-    std::map<std::uint32_t, std::uint64_t> kinds_;   ///< method << 16 | attribute
+    std::map<std::uint32_t, std::uint64_t> kinds_;  ///< method << 16 | attribute
     mutable SimCounters counters_;
 };
 

@@ -1,8 +1,8 @@
 // DOC: the simulator's agenda.
 //
-// A binary heap of small values ordered by (time, sequence): events of one instant run in the order in which they
-// were pushed, so a run is a pure function of its input. An event is a kind and two numbers, whose meaning is the
-// kind's; nothing is allocated per event.
+// A binary heap of small values ordered by (time, sequence): events of one instant run in the order in which
+// they were pushed, so a run is a pure function of its input. An event is a kind and two numbers, whose
+// meaning is the kind's; nothing is allocated per event.
 #pragma once
 
 #include <algorithm>

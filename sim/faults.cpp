@@ -55,12 +55,18 @@ constexpr std::array<Word<Key>, 6> kKeys{{
 constexpr std::array<Word<mad::Method>, 2> kMethods{{{"Get", mad::Method::get}, {"Set", mad::Method::set}}};
 
 constexpr std::array kAttributes{
-    mad::Attribute::node_description, mad::Attribute::node_info,
-    mad::Attribute::switch_info,      mad::Attribute::guid_info,
-    mad::Attribute::port_info,        mad::Attribute::pkey_table,
-    mad::Attribute::sl2vl_table,      mad::Attribute::vl_arbitration,
-    mad::Attribute::sm_info,          mad::Attribute::linear_forwarding_table,
-    mad::Attribute::notice,           mad::Attribute::multicast_forwarding_table,
+    mad::Attribute::node_description,
+    mad::Attribute::node_info,
+    mad::Attribute::switch_info,
+    mad::Attribute::guid_info,
+    mad::Attribute::port_info,
+    mad::Attribute::pkey_table,
+    mad::Attribute::sl2vl_table,
+    mad::Attribute::vl_arbitration,
+    mad::Attribute::sm_info,
+    mad::Attribute::linear_forwarding_table,
+    mad::Attribute::notice,
+    mad::Attribute::multicast_forwarding_table,
     mad::Attribute::mlnx_extended_port_info,
 };
 

@@ -54,7 +54,8 @@ mad::PortCounters read_counters(const std::vector<Port*>& ports, std::uint8_t se
     for (const Port* port : ports) {
         add_traffic(*port, traffic);
         if (ports.size() > 1 && port->extra) {
-            sum.link_downed = saturated<std::uint8_t>(sum.link_downed + std::uint64_t{port->extra->errors.link_downed});
+            sum.link_downed =
+                saturated<std::uint8_t>(sum.link_downed + std::uint64_t{port->extra->errors.link_downed});
         }
     }
     sum.port = mad::PortNum{select};
@@ -107,7 +108,8 @@ mad::MadStatus answer_counters(Device& device, bool is_set, mad::MadBuffer& out)
     }
     if (is_set) {
         constexpr std::uint16_t kTrafficBits = 0xF000;  // CounterSelect 12..15: words and packets
-        clear(ports, (wanted.counter_select & ~kTrafficBits) != 0, (wanted.counter_select & kTrafficBits) != 0);
+        clear(ports, (wanted.counter_select & ~kTrafficBits) != 0,
+              (wanted.counter_select & kTrafficBits) != 0);
     }
     put_data(out, mad::encode(read_counters(ports, wanted.port.value())));
     return 0;

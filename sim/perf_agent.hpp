@@ -1,7 +1,7 @@
 // DOC: the performance management agent: PortCounters and PortCountersExtended of a port (IBA 16.1).
 //
-// Traffic counters are those of the packets that the simulator moved. A Set writes the counters whose select bit is
-// on; agents take it as a clear. PortSelect 0xFF means all ports, which add up.
+// Traffic counters are those of the packets that the simulator moved. A Set writes the counters whose select
+// bit is on; agents take it as a clear. PortSelect 0xFF means all ports, which add up.
 #pragma once
 
 #include "mad/smp.hpp"

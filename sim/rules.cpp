@@ -15,12 +15,12 @@ using mad::PortState;
 
 constexpr std::size_t kRuleCount = static_cast<std::size_t>(Rule::count_);
 constexpr std::array<std::string_view, kRuleCount> kRuleNames{
-    "port-range",         "port-state",        "port0-state",       "peer-not-armed",   "neighbor-mtu",
-    "operational-vls",    "active-link-change", "phys-state",       "link-down-default", "width-enabled",
-    "speed-enabled",      "external-port-lid", "port0-lmc",         "lid-range",        "lid-alignment",
-    "sm-lid-range",       "reregister",        "linear-fdb-top",    "lft-block-range",  "lft-above-top",
-    "lft-port",           "multicast-fdb-top", "mft-block-range",   "pkey-block-range", "guid-block-range",
-    "sl2vl-vl",           "sl2vl-overlap",     "sl2vl-unsupported", "vl-arb-block-range", "vl-arb-vl"};
+    "port-range",      "port-state",         "port0-state",       "peer-not-armed",     "neighbor-mtu",
+    "operational-vls", "active-link-change", "phys-state",        "link-down-default",  "width-enabled",
+    "speed-enabled",   "external-port-lid",  "port0-lmc",         "lid-range",          "lid-alignment",
+    "sm-lid-range",    "reregister",         "linear-fdb-top",    "lft-block-range",    "lft-above-top",
+    "lft-port",        "multicast-fdb-top",  "mft-block-range",   "pkey-block-range",   "guid-block-range",
+    "sl2vl-vl",        "sl2vl-overlap",      "sl2vl-unsupported", "vl-arb-block-range", "vl-arb-vl"};
 
 constexpr unsigned kWidthAll = 255;
 constexpr unsigned kSpeedAll = 15;
@@ -233,8 +233,9 @@ std::optional<Rule> check_vl_arb(const Port& port, std::uint32_t block, const ma
         return Rule::vl_arb_block_range;
     }
     const auto illegal = [](const mad::VlArbBlock::Entry& entry) { return entry.vl.value() >= 15; };
-    return std::any_of(request.entries.begin(), request.entries.end(), illegal) ? std::optional{Rule::vl_arb_vl}
-                                                                                : std::nullopt;
+    return std::any_of(request.entries.begin(), request.entries.end(), illegal)
+               ? std::optional{Rule::vl_arb_vl}
+               : std::nullopt;
 }
 
 }  // namespace ibf::sim

@@ -34,8 +34,9 @@ bool is_about_cable(Kind kind) {
 std::pair<std::string, std::optional<PortNum>> split_port(const std::string& where) {
     const std::size_t slash = where.rfind('/');
     const std::string digits = slash == std::string::npos ? "" : where.substr(slash + 1);
-    const bool numeric = !digits.empty() && digits.size() <= 3 &&
-                         std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+    const bool numeric =
+        !digits.empty() && digits.size() <= 3 &&
+        std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
     if (!numeric || std::stoul(digits) > 254) {
         return {where, std::nullopt};
     }
@@ -62,16 +63,17 @@ base::Result<std::vector<PortRef>> Engine::find_targets(const Fault& fault) cons
             node = port ? world_.find_node(name) : std::nullopt;
         }
         if (!node || (only && !world_.device(*node).has_port(only->value()))) {
-            return base::fail(base::ErrorKind::not_found,
-                              fmt::format("'{}' names no node or port of {}", fault.where, world_.netlist().origin));
+            return base::fail(base::ErrorKind::not_found, fmt::format("'{}' names no node or port of {}",
+                                                                      fault.where, world_.netlist().origin));
         }
         first = *node;
         end = first + 1;
     }
     for (std::uint32_t node = first; node < end; ++node) {
         if (!is_about_cable(fault.kind)) {
-            targets.push_back({node, only.value_or(PortNum{world_.device(node).is_switch() ? std::uint8_t{0}
-                                                                                           : std::uint8_t{1}})});
+            targets.push_back(
+                {node, only.value_or(
+                           PortNum{world_.device(node).is_switch() ? std::uint8_t{0} : std::uint8_t{1}})});
             continue;
         }
         for (std::size_t number = 1; number < world_.device(node).ports.size(); ++number) {
@@ -216,7 +218,12 @@ void Engine::plug_cable(PortRef at) {
 void Engine::fault_repeat(std::uint32_t index) {
     Periodic& item = periodic_[index];
     if (item.fault.kind == Kind::trap) {
-        raise_trap(item.fault.number, item.at, 1);
+        const mad::PortInfo& issuer = world_.device(item.at.node).address_port(item.at.port).info;
+        if (issuer.sm_lid == mad::kLidNone || issuer.lid == mad::kLidNone) {
+            stray_trap(item.fault.number, item.at);
+        } else {
+            raise_trap(item.fault.number, item.at, 1);
+        }
         if (--item.left > 0) {
             agenda_.push(now_ + period_of(item.fault), Event::Kind::fault_repeat, index, 0);
         }

@@ -1,8 +1,8 @@
 // The simulated fabric as a Transport: a thread drives the Simulator by the clock.
 //
-// The thread owns the Simulator. Senders put MADs into an inbox and wake it; it sleeps until the next event is due
-// or something was put in. Simulated time is the time since start(). Events due within kSlack are run early, in one
-// go: a timer does not wake exactly, and a fabric's delays are shorter than that.
+// The thread owns the Simulator. Senders put MADs into an inbox and wake it; it sleeps until the next event
+// is due or something was put in. Simulated time is the time since start(). Events due within kSlack are run
+// early, in one go: a timer does not wake exactly, and a fabric's delays are shorter than that.
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -21,8 +21,7 @@ constexpr std::size_t kInboxMax = std::size_t{1} << 20U;
 
 class SimTransport final : public mad::Transport {
 public:
-    SimTransport(std::unique_ptr<Simulator> simulator, Simulator::ClientId client,
-                 std::shared_ptr<Sink> sink)
+    SimTransport(std::unique_ptr<Simulator> simulator, Simulator::ClientId client, std::shared_ptr<Sink> sink)
         : simulator_(std::move(simulator)),
           client_(client),
           sink_(std::move(sink)),
@@ -51,7 +50,8 @@ public:
         {
             const std::lock_guard lock(mutex_);
             if (inbox_.size() >= kInboxMax) {
-                return base::fail(base::ErrorKind::unavailable, "the simulated fabric does not keep up: send later");
+                return base::fail(base::ErrorKind::unavailable,
+                                  "the simulated fabric does not keep up: send later");
             }
             was_empty = inbox_.empty();
             inbox_.push_back(mad);
@@ -111,7 +111,8 @@ private:
 
     const std::unique_ptr<Simulator> simulator_;
     const Simulator::ClientId client_;
-    const std::shared_ptr<Sink> sink_;       ///< shared with the simulator's delivery, which is joined before start()
+    const std::shared_ptr<Sink>
+        sink_;  ///< shared with the simulator's delivery, which is joined before start()
     const mad::LocalPort local_port_;
 
     std::mutex mutex_;

@@ -99,7 +99,8 @@ void Simulator::set_observer(Observer observer) {
 void Simulator::set_lft_entry(std::uint32_t node, mad::Lid lid, std::uint8_t port) {
     std::vector<std::uint8_t>& lft = impl_->engine.world().device(node).lft;
     if (lft.size() <= lid.value()) {
-        lft.resize((std::size_t{lid.value()} / mad::kLftBlockEntries + 1) * mad::kLftBlockEntries, mad::kLftDrop);
+        lft.resize((std::size_t{lid.value()} / mad::kLftBlockEntries + 1) * mad::kLftBlockEntries,
+                   mad::kLftDrop);
     }
     lft[lid.value()] = port;
 }

@@ -1,12 +1,13 @@
 // DOC: the simulated fabric.
 //
 // Switches, adapters, routers and cables that answer MADs as real agents do: each SMA has its own tables;
-// directed-route SMPs walk the cables port by port, LID-routed MADs walk the *programmed* LFTs over Active links.
-// The agents enforce the wire rules of the design (see rules.hpp): a Set that breaks one is refused with status
-// 0x1C and counted by rule. Credit-free, but fault-scriptable. A product, not a mock: operators use it for what-if.
+// directed-route SMPs walk the cables port by port, LID-routed MADs walk the *programmed* LFTs over Active
+// links. The agents enforce the wire rules of the design (see rules.hpp): a Set that breaks one is refused
+// with status 0x1C and counted by rule. Credit-free, but fault-scriptable. A product, not a mock: operators
+// use it for what-if.
 //
-// The simulator is a pure machine in time: send() enqueues, advance(until) delivers. In tests the caller owns a
-// virtual clock; in the process a thread drives it with real time (sim_transport.hpp).
+// The simulator is a pure machine in time: send() enqueues, advance(until) delivers. In tests the caller owns
+// a virtual clock; in the process a thread drives it with real time (sim_transport.hpp).
 #pragma once
 
 #include <cstdint>
@@ -28,11 +29,13 @@ namespace ibf::sim {
 struct SimOptions {
     std::uint64_t seed = 1;
     base::Duration hop_delay = std::chrono::nanoseconds{200};
-    base::Duration agent_delay = std::chrono::microseconds{2};   ///< time an SMA takes per MAD, serialised per device
-    bool lid_routed_smps = true;          ///< false: multi-plane devices drop LID-routed Gets and Sets
-    bool optimized_sl2vl = true;          ///< switches take the optimised SLtoVL Set
-    bool ext_speeds_need_bit31 = false;   ///< PortInfo shows extended speeds only where the modifier has bit 31
-    bool port0_refuses_bit31 = false;     ///< switch port 0 answers a modifier with bit 31 with status 0x1C
+    base::Duration agent_delay =
+        std::chrono::microseconds{2};  ///< time an SMA takes per MAD, serialised per device
+    bool lid_routed_smps = true;       ///< false: multi-plane devices drop LID-routed Gets and Sets
+    bool optimized_sl2vl = true;       ///< switches take the optimised SLtoVL Set
+    bool ext_speeds_need_bit31 =
+        false;                         ///< PortInfo shows extended speeds only where the modifier has bit 31
+    bool port0_refuses_bit31 = false;  ///< switch port 0 answers a modifier with bit 31 with status 0x1C
     base::Duration link_training = std::chrono::microseconds{100};  ///< Polling to LinkUp
     base::Duration trap_interval = std::chrono::seconds{1};         ///< until repressed, a trap is sent again
     std::uint32_t trap_sends = 5;                                   ///< at most so often
@@ -42,20 +45,35 @@ struct SimOptions {
 /// or "*" for all. Text form, one a line: "at 1.5s drop switch-01 attr=PortInfo method=Set count=3".
 struct Fault {
     enum class Kind : std::uint8_t {
-        drop, delay, duplicate, reorder, wrong_tid, error_status,   // on the answers (or requests) of a device
-        slow_set, reboot, dead, alive,                              // on a device; reboot wipes its tables
-        link_down, link_up, flap, remove_node, add_node,            // on cables and nodes
-        trap, mute_traps, corrupt_node_info, one_way,               // on what a device says
+        drop,
+        delay,
+        duplicate,
+        reorder,
+        wrong_tid,
+        error_status,  // on the answers (or requests) of a device
+        slow_set,
+        reboot,
+        dead,
+        alive,  // on a device; reboot wipes its tables
+        link_down,
+        link_up,
+        flap,
+        remove_node,
+        add_node,  // on cables and nodes
+        trap,
+        mute_traps,
+        corrupt_node_info,
+        one_way,  // on what a device says
     };
     Kind kind = Kind::drop;
-    base::Duration at{};                       ///< from the start of the simulation
+    base::Duration at{};  ///< from the start of the simulation
     std::string where;
-    std::optional<mad::Attribute> attribute;   ///< only this attribute; empty: any
+    std::optional<mad::Attribute> attribute;  ///< only this attribute; empty: any
     std::optional<mad::Method> method;
-    std::uint32_t count = 0;                   ///< how many times (0: for ever)
+    std::uint32_t count = 0;  ///< how many times (0: for ever)
     double probability = 1.0;
-    base::Duration delay{};                    ///< delay, slow_set, flap half period
-    std::uint16_t number = 0;                  ///< status for error_status, trap number for trap
+    base::Duration delay{};    ///< delay, slow_set, flap half period
+    std::uint16_t number = 0;  ///< status for error_status, trap number for trap
 };
 /// Errors: parse, with the line and the nearest right word.
 [[nodiscard]] base::Result<std::vector<Fault>> parse_faults(std::string_view text, const std::string& origin);
@@ -66,8 +84,8 @@ struct SimCounters {
     std::uint64_t delivered = 0;
     std::uint64_t lost = 0;
     std::uint64_t rule_breaks = 0;
-    std::vector<std::pair<std::string, std::uint64_t>> by_rule;       ///< rule name, count; only those > 0
-    std::vector<std::pair<std::string, std::uint64_t>> by_kind;       ///< "Get NodeInfo", count
+    std::vector<std::pair<std::string, std::uint64_t>> by_rule;  ///< rule name, count; only those > 0
+    std::vector<std::pair<std::string, std::uint64_t>> by_kind;  ///< "Get NodeInfo", count
 };
 
 class Simulator {
@@ -77,8 +95,8 @@ public:
     Simulator(const Simulator&) = delete;
     Simulator& operator=(const Simulator&) = delete;
 
-    /// Joins at a node (by description, id or GUID) and, for adapters, a port (0: the first linked one; a switch
-    /// joins at its port 0). Empty name: the first CA with a link. `deliver` gets what arrives there.
+    /// Joins at a node (by description, id or GUID) and, for adapters, a port (0: the first linked one; a
+    /// switch joins at its port 0). Empty name: the first CA with a link. `deliver` gets what arrives there.
     using ClientId = std::uint32_t;
     [[nodiscard]] base::Result<ClientId> join(const std::string& node, std::uint8_t port,
                                               std::function<void(mad::WireMad&&)> deliver);
@@ -88,7 +106,8 @@ public:
     /// IsSM to its client, everything else is answered by the simulated SMA.
     void send(ClientId client, const mad::WireMad& mad, base::Instant now);
 
-    /// Faults to come, timed from Instant{}. A fault whose `where` names nothing is without effect: check first.
+    /// Faults to come, timed from Instant{}. A fault whose `where` names nothing is without effect: check
+    /// first.
     void schedule(const std::vector<Fault>& faults);
     /// Errors: not_found for a `where` that names nothing, with the name.
     [[nodiscard]] base::Result<void> check_target(const Fault& fault) const;
@@ -100,23 +119,25 @@ public:
     [[nodiscard]] std::optional<base::Instant> next_event() const;
 
     // --- what outside checkers read (never the SM under test) ---
-    [[nodiscard]] const routing::Netlist& netlist() const;             ///< as built; removed nodes stay listed
+    [[nodiscard]] const routing::Netlist& netlist() const;  ///< as built; removed nodes stay listed
     [[nodiscard]] mad::PortInfo port_info(std::uint32_t node, mad::PortNum port) const;
     [[nodiscard]] mad::SwitchInfo switch_info(std::uint32_t node) const;
     [[nodiscard]] std::uint8_t lft_entry(std::uint32_t node, mad::Lid lid) const;
     [[nodiscard]] mad::PKeyBlock pkeys(std::uint32_t node, mad::PortNum port, std::uint16_t block) const;
     [[nodiscard]] bool present(std::uint32_t node) const;
     [[nodiscard]] const SimCounters& counters() const;
-    /// Follows the switches' own tables from a CA port to a LID: the (node, exit port) steps. Errors: not_found
-    /// with the hop where it broke (drop entry, link not Active, loop).
+    /// Follows the switches' own tables from a CA port to a LID: the (node, exit port) steps. Errors:
+    /// not_found with the hop where it broke (drop entry, link not Active, loop).
     struct Step {
         std::uint32_t node = 0;
         mad::PortNum out{};
     };
-    [[nodiscard]] base::Result<std::vector<Step>> walk(std::uint32_t node, mad::PortNum port, mad::Lid to) const;
+    [[nodiscard]] base::Result<std::vector<Step>> walk(std::uint32_t node, mad::PortNum port,
+                                                       mad::Lid to) const;
 
     /// Called after each MAD an agent handled, for transcripts and in-flight checks; may be empty.
-    using Observer = std::function<void(base::Instant, std::uint32_t node, const mad::Smp& request, mad::MadStatus)>;
+    using Observer =
+        std::function<void(base::Instant, std::uint32_t node, const mad::Smp& request, mad::MadStatus)>;
     void set_observer(Observer observer);
 
     // --- test preparation ---
@@ -131,8 +152,7 @@ private:
 };
 
 /// A Transport over a Simulator, driven in real time by a thread of its own. `faults` run from start().
-[[nodiscard]] base::Result<std::unique_ptr<mad::Transport>> make_sim_transport(std::unique_ptr<Simulator> simulator,
-                                                                               const std::string& node,
-                                                                               std::uint8_t port);
+[[nodiscard]] base::Result<std::unique_ptr<mad::Transport>> make_sim_transport(
+    std::unique_ptr<Simulator> simulator, const std::string& node, std::uint8_t port);
 
 }  // namespace ibf::sim

@@ -48,8 +48,8 @@ mad::Notice make_notice(std::uint16_t trap_number, const Device& device, const P
 
 std::optional<std::uint32_t> TrapDesk::add(PortRef from, const mad::Notice& notice, std::uint32_t sends) {
     const auto same_device = [&](const Trap& trap) { return trap.in_use && trap.from.node == from.node; };
-    if (sends == 0 ||
-        static_cast<std::size_t>(std::count_if(traps_.begin(), traps_.end(), same_device)) >= kTrapsMaxPerDevice) {
+    if (sends == 0 || static_cast<std::size_t>(std::count_if(traps_.begin(), traps_.end(), same_device)) >=
+                          kTrapsMaxPerDevice) {
         return std::nullopt;
     }
     std::uint32_t slot = static_cast<std::uint32_t>(traps_.size());
@@ -60,24 +60,37 @@ std::optional<std::uint32_t> TrapDesk::add(PortRef from, const mad::Notice& noti
         free_.pop_back();
     }
     Trap& trap = traps_[slot];
-    trap = Trap{.from = from, .sends_left = sends, .in_use = true};
-    trap.smp.header.mgmt_class = mad::MgmtClass::subn_lid;
-    trap.smp.header.method = static_cast<std::uint8_t>(mad::Method::trap);
-    trap.smp.header.attribute = mad::Attribute::notice;
-    trap.smp.header.tid = next_tid_++;
-    trap.smp.data = mad::encode(notice);
+    trap = Trap{.from = from, .smp = make_trap(notice), .sends_left = sends, .in_use = true};
     return slot;
+}
+
+mad::Smp TrapDesk::make_trap(const mad::Notice& notice) {
+    mad::Smp smp;
+    smp.header.mgmt_class = mad::MgmtClass::subn_lid;
+    smp.header.method = static_cast<std::uint8_t>(mad::Method::trap);
+    smp.header.attribute = mad::Attribute::notice;
+    smp.header.tid = next_tid_++;
+    smp.data = mad::encode(notice);
+    return smp;
+}
+
+void TrapDesk::end(std::uint32_t slot) {
+    traps_[slot].in_use = false;
+    free_.push_back(slot);
 }
 
 std::optional<TrapDesk::Trap> TrapDesk::take_due(std::uint32_t slot) {
     Trap& trap = traps_[slot];
     if (trap.sends_left == 0) {
-        trap.in_use = false;
-        free_.push_back(slot);
+        end(slot);
         return std::nullopt;
     }
     --trap.sends_left;
-    return trap;
+    const Trap sent = trap;
+    if (sent.sends_left == 0) {
+        end(slot);
+    }
+    return sent;
 }
 
 void TrapDesk::repress(std::uint32_t node, std::uint64_t tid) {

@@ -63,7 +63,8 @@ std::optional<PortRef> World::cabled_peer(PortRef at) const {
 
 std::optional<PortRef> World::linked_peer(PortRef at) const {
     const std::optional<PortRef> there = cabled_peer(at);
-    const bool up = there && port(at).info.state >= PortState::init && port(*there).info.state >= PortState::init;
+    const bool up =
+        there && port(at).info.state >= PortState::init && port(*there).info.state >= PortState::init;
     return up ? there : std::nullopt;
 }
 
@@ -163,7 +164,8 @@ base::Result<std::vector<Simulator::Step>> World::trace(PortRef from, mad::Lid t
                                       at.port, why));
     };
     if (from.node >= size() || !devices_[from.node].has_port(from.port.value())) {
-        return base::fail(base::ErrorKind::not_found, fmt::format("no node {} port {}", from.node, from.port));
+        return base::fail(base::ErrorKind::not_found,
+                          fmt::format("no node {} port {}", from.node, from.port));
     }
     if (accepts(devices_[from.node].address_port(from.port), to)) {
         return steps;
@@ -184,9 +186,8 @@ base::Result<std::vector<Simulator::Step>> World::trace(PortRef from, mad::Lid t
         }
         steps.push_back({.node = at.node, .out = exit});
         if (device.is_switch() && exit.value() == 0) {
-            return accepts(device.ports[0], to)
-                       ? base::Result<std::vector<Simulator::Step>>{steps}
-                       : broken(at, fmt::format("port 0 does not have LID {}", to));
+            return accepts(device.ports[0], to) ? base::Result<std::vector<Simulator::Step>>{steps}
+                                                : broken(at, fmt::format("port 0 does not have LID {}", to));
         }
         const PortRef out{at.node, exit};
         const std::optional<PortRef> entry = cabled_peer(out);

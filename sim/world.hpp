@@ -1,9 +1,9 @@
 // DOC: the devices and the links between them.
 //
-// The World owns every Device, knows which port is cabled to which, walks packets over the links, and moves link
-// states: a link that loses an end goes Down at both, PortStateChange is set in the switches concerned, and after
-// the training time both ends come up in Init. Whoever changes links drains changed_switches() to let the
-// agents send their traps. It answers no MAD (agent.hpp) and knows no packets' contents.
+// The World owns every Device, knows which port is cabled to which, walks packets over the links, and moves
+// link states: a link that loses an end goes Down at both, PortStateChange is set in the switches concerned,
+// and after the training time both ends come up in Init. Whoever changes links drains changed_switches() to
+// let the agents send their traps. It answers no MAD (agent.hpp) and knows no packets' contents.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct PortRef {
 /// Where a walk ended: the device and the port by which the packet entered it.
 struct Arrival {
     PortRef at;
-    std::uint32_t hops = 0;   ///< links crossed
+    std::uint32_t hops = 0;  ///< links crossed
 };
 
 /// Management packets on VL 15 pass any link that is not Down; data lanes need Active (IBA 7.2.7).
@@ -50,9 +50,10 @@ public:
     /// The other end of a link that is up (Init or better at both ends).
     [[nodiscard]] std::optional<PortRef> linked_peer(PortRef at) const;
 
-    /// Follows the initial path of a directed route from a client's port, noting the entry ports in `back`. Empty:
-    /// lost on the way. IBA 14.2.2.
-    [[nodiscard]] std::optional<Arrival> walk_directed(PortRef from, const mad::DrPath& path, mad::DrPath& back);
+    /// Follows the initial path of a directed route from a client's port, noting the entry ports in `back`.
+    /// Empty: lost on the way. IBA 14.2.2.
+    [[nodiscard]] std::optional<Arrival> walk_directed(PortRef from, const mad::DrPath& path,
+                                                       mad::DrPath& back);
     /// Follows a return path from the answering device.
     [[nodiscard]] std::optional<Arrival> walk_back(PortRef from, const mad::DrPath& back);
     /// Follows the programmed LFTs from a port to a LID.
@@ -61,7 +62,8 @@ public:
     /// The same as walk_lid on data lanes, but telling every step, and at which hop and why it broke.
     [[nodiscard]] base::Result<std::vector<Simulator::Step>> trace(PortRef from, mad::Lid to) const;
 
-    /// Both ends go Down and poll; nothing happens to an end that is Down. Training starts by start_training().
+    /// Both ends go Down and poll; nothing happens to an end that is Down. Training starts by
+    /// start_training().
     void take_down(PortRef at);
     /// Starts training where the cable works and both ends poll.
     void start_training(PortRef at, base::Instant now);
