@@ -1,0 +1,248 @@
+#include "engine_fixtures.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+
+#include "routing/netlist.hpp"
+
+namespace ibf::routing::test {
+
+namespace {
+
+constexpr std::uint64_t kSwitchGuid = 0x1000;
+constexpr std::uint64_t kHostGuid = 0x2000;
+
+}  // namespace
+
+Topology FabricMaker::make() const {
+    TopologyBuilder builder;
+    std::vector<std::function<void()>> calls;
+    std::vector<std::uint8_t> next_port(switches, 1);
+    std::uint16_t next_lid = static_cast<std::uint16_t>(1U << lmc);
+    std::uint64_t next_host = kHostGuid;
+    std::vector<std::uint16_t> host_links;
+    for (unsigned at = 0; at < switches; ++at) {
+        for (unsigned i = 0; i < (hosts.empty() ? 1U : hosts[at]); ++i) {
+            TopologyEndPort end;
+            end.node_guid = mad::Guid{next_host};
+            end.port_guid = mad::Guid{next_host};
+            end.port = mad::PortNum{1};
+            end.lids = {mad::Lid{next_lid}, lmc};
+            end.name = "host-" + std::to_string(next_host - kHostGuid);
+            next_lid = static_cast<std::uint16_t>(next_lid + (1U << lmc));
+            const mad::PortNum port{next_port[at]++};
+            const mad::Guid guid{kSwitchGuid + at};
+            calls.emplace_back([&builder, end] { builder.add_end_port(end); });
+            calls.emplace_back([&builder, end, guid, port] { builder.add_link(end.node_guid, end.port, guid, port); });
+            ++next_host;
+        }
+    }
+    for (const auto& [a, b] : links) {
+        const mad::PortNum a_port{next_port[a]++};
+        const mad::PortNum b_port{next_port[b]++};
+        const mad::Guid a_guid{kSwitchGuid + a};
+        const mad::Guid b_guid{kSwitchGuid + b};
+        calls.emplace_back([=, &builder] { builder.add_link(a_guid, a_port, b_guid, b_port); });
+    }
+    for (unsigned at = 0; at < switches; ++at) {
+        TopologySwitch item;
+        item.guid = mad::Guid{kSwitchGuid + at};
+        item.lids = {mad::Lid{next_lid++}, 0};
+        item.num_ports = static_cast<std::uint8_t>(next_port[at] - 1);
+        item.lft_cap = lft_caps.empty() ? 0xC000 : lft_caps[at];
+        item.name = "switch-" + std::to_string(at);
+        calls.emplace_back([&builder, item] { builder.add_switch(item); });
+    }
+    if (shuffle_seed != 0) {
+        base::Prng prng(shuffle_seed);
+        prng.shuffle(calls);
+    }
+    for (const auto& call : calls) {
+        call();
+    }
+    return builder.build();
+}
+
+namespace {
+
+using Channel = std::pair<std::uint32_t, unsigned>;  // (switch, exit port)
+
+bool owns(const Topology& topology, std::uint32_t at, unsigned port, std::uint32_t lid) {
+    const mad::Lid wanted{static_cast<std::uint16_t>(lid)};
+    if (port == 0) {
+        return topology.switches[at].lids.contains(wanted);
+    }
+    const PortPeer& peer = topology.switches[at].peers[port];
+    return peer.kind == PortPeer::Kind::end_port && topology.end_ports[peer.index].lids.contains(wanted);
+}
+
+/// Channels of a walk; `arrived` tells how it ended.
+std::vector<Channel> channels_of(const Topology& topology, const Routes& routes, std::uint32_t at, std::uint32_t lid,
+                                 bool& arrived) {
+    std::vector<Channel> channels;
+    for (std::size_t steps = 0; steps <= topology.switches.size(); ++steps) {
+        const unsigned port = routes.port(SwitchIndex{at}, mad::Lid{static_cast<std::uint16_t>(lid)});
+        const std::vector<PortPeer>& peers = topology.switches[at].peers;
+        if (port >= peers.size() || port == 0 || peers[port].kind != PortPeer::Kind::switch_) {
+            arrived = port < peers.size() && owns(topology, at, port, lid);
+            return channels;
+        }
+        channels.emplace_back(at, port);
+        at = peers[port].index;
+    }
+    arrived = false;
+    return channels;
+}
+
+bool has_cycle(const std::map<Channel, std::set<Channel>>& waits) {
+    std::map<Channel, int> colour;  // 0 new, 1 open, 2 done
+    const std::function<bool(const Channel&)> visit = [&](const Channel& at) {
+        colour[at] = 1;
+        if (const auto found = waits.find(at); found != waits.end()) {
+            for (const Channel& next : found->second) {
+                if (colour[next] == 1 || (colour[next] == 0 && visit(next))) {
+                    return true;
+                }
+            }
+        }
+        colour[at] = 2;
+        return false;
+    };
+    for (const auto& [channel, next] : waits) {
+        if (colour[channel] == 0 && visit(channel)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+struct Destination {
+    std::uint32_t lid;
+    std::uint32_t end_port;      // kNoIndex: a switch
+    std::uint32_t switch_index;  // where it is delivered
+};
+
+std::vector<Destination> destinations_of(const Topology& topology) {
+    std::vector<Destination> all;
+    for (std::uint32_t end = 0; end < topology.end_ports.size(); ++end) {
+        const TopologyEndPort& port = topology.end_ports[end];
+        for (std::uint32_t lid = port.lids.base.value(); lid < port.lids.end(); ++lid) {
+            all.push_back({lid, end, port.switch_index});
+        }
+    }
+    for (std::uint32_t at = 0; at < topology.switches.size(); ++at) {
+        const mad::LidRange& lids = topology.switches[at].lids;
+        for (std::uint32_t lid = lids.base.value(); lid < lids.end(); ++lid) {
+            all.push_back({lid, kNoIndex, at});
+        }
+    }
+    return all;
+}
+
+}  // namespace
+
+SlowVerdict judge_slowly(const Topology& topology, const Routes& routes) {
+    SlowVerdict verdict;
+    std::map<Channel, std::set<Channel>> waits;
+    const auto distances = plain_distances(topology);
+    const auto check = [&](std::uint32_t from, const Destination& to) {
+        if (distances[from][to.switch_index] < 0) {
+            return;
+        }
+        bool arrived = false;
+        const std::vector<Channel> channels = channels_of(topology, routes, from, to.lid, arrived);
+        ++verdict.pairs;
+        verdict.unreachable += arrived ? 0 : 1;
+        for (std::size_t i = 0; i + 1 < channels.size(); ++i) {
+            waits[channels[i]].insert(channels[i + 1]);
+        }
+    };
+    for (const Destination& to : destinations_of(topology)) {
+        for (std::uint32_t end = 0; end < topology.end_ports.size(); ++end) {
+            if (end != to.end_port && topology.end_ports[end].lids.count() != 0) {
+                check(topology.end_ports[end].switch_index, to);
+            }
+        }
+        for (std::uint32_t at = 0; to.end_port != kNoIndex && at < topology.switches.size(); ++at) {
+            if (topology.switches[at].lids.count() != 0) {
+                check(at, to);
+            }
+        }
+    }
+    verdict.cyclic = has_cycle(waits);
+    return verdict;
+}
+
+std::vector<std::vector<int>> plain_distances(const Topology& topology) {
+    const std::size_t count = topology.switches.size();
+    std::vector<std::vector<int>> distances(count, std::vector<int>(count, -1));
+    for (std::uint32_t from = 0; from < count; ++from) {
+        std::vector<std::uint32_t> queue{from};
+        distances[from][from] = 0;
+        for (std::size_t head = 0; head < queue.size(); ++head) {
+            for (const PortPeer& peer : topology.switches[queue[head]].peers) {
+                if (peer.kind == PortPeer::Kind::switch_ && distances[from][peer.index] < 0) {
+                    distances[from][peer.index] = distances[from][queue[head]] + 1;
+                    queue.push_back(peer.index);
+                }
+            }
+        }
+    }
+    return distances;
+}
+
+std::vector<std::uint32_t> walk(const Topology& topology, const Routes& routes, std::uint32_t from,
+                                std::uint32_t lid) {
+    bool arrived = false;
+    const std::vector<Channel> channels = channels_of(topology, routes, from, lid, arrived);
+    if (!arrived) {
+        return {};
+    }
+    std::vector<std::uint32_t> path{from};
+    for (const auto& [at, port] : channels) {
+        path.push_back(topology.switches[at].peers[port].index);
+    }
+    return path;
+}
+
+Topology generated(const std::string& spec) {
+    const auto netlist = generate_netlist(spec);
+    EXPECT_TRUE(netlist) << spec;
+    auto topology = topology_of(*netlist, 0);
+    EXPECT_TRUE(topology) << spec;
+    return std::move(*topology);
+}
+
+Routes routes_of(const std::string& engine, const Topology& topology) {
+    auto routes = run_engine(engine, topology, nullptr, RouteOptions{});
+    EXPECT_TRUE(routes) << (routes ? "" : routes.error().message);
+    return std::move(*routes);
+}
+
+std::vector<Edge> random_links(unsigned switches, unsigned extra, std::uint64_t seed) {
+    base::Prng prng(seed);
+    std::vector<Edge> links;
+    for (unsigned at = 1; at < switches; ++at) {
+        links.emplace_back(static_cast<unsigned>(prng.below(at)), at);
+    }
+    for (unsigned i = 0; i < extra; ++i) {
+        const auto a = static_cast<unsigned>(prng.below(switches));
+        const auto b = static_cast<unsigned>(prng.below(switches));
+        if (a != b) {
+            links.emplace_back(a, b);
+        }
+    }
+    return links;
+}
+
+std::string shared_file(const std::string& name) {
+    const char* from_environment = std::getenv("IBF_SHARED");
+    const std::filesystem::path root =
+        from_environment != nullptr ? std::filesystem::path(from_environment)
+                                    : std::filesystem::path(__FILE__).parent_path() / "../../../../shared";
+    const std::filesystem::path file = root / "fabrics" / name;
+    return std::filesystem::exists(file) ? file.string() : std::string();
+}
+
+}  // namespace ibf::routing::test

@@ -1,0 +1,59 @@
+// DOC: small fabrics and a slow, obvious judge for the routing tests.
+//
+// FabricMaker builds a Topology from a list of switch pairs; the judge walks every pair hop by hop with
+// trace-like code of its own and looks for dependency cycles by depth-first search. It is kept simple enough to
+// be believed by reading.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/prng.hpp"
+#include "routing/routes.hpp"
+
+namespace ibf::routing::test {
+
+using Edge = std::pair<unsigned, unsigned>;
+
+struct FabricMaker {
+    unsigned switches = 0;
+    std::vector<Edge> links = {};
+    std::vector<unsigned> hosts = {};  ///< per switch; empty: one each
+    std::uint8_t lmc = 0;
+    std::vector<std::uint32_t> lft_caps = {};  ///< per switch; empty: no limit
+    std::uint64_t shuffle_seed = 0;       ///< 0: calls in order; else calls to the builder are shuffled
+
+    [[nodiscard]] Topology make() const;
+};
+
+/// What the slow judge found by walking every pair.
+struct SlowVerdict {
+    std::uint64_t pairs = 0;
+    std::uint64_t unreachable = 0;
+    bool cyclic = false;
+};
+[[nodiscard]] SlowVerdict judge_slowly(const Topology& topology, const Routes& routes);
+
+/// Switch hops between any two switches by plain breadth-first search; -1 where there is no path.
+[[nodiscard]] std::vector<std::vector<int>> plain_distances(const Topology& topology);
+
+/// Switches passed from `from` to the LID, `from` included; empty if it does not arrive.
+[[nodiscard]] std::vector<std::uint32_t> walk(const Topology& topology, const Routes& routes, std::uint32_t from,
+                                              std::uint32_t lid);
+
+[[nodiscard]] Topology generated(const std::string& spec);
+[[nodiscard]] Routes routes_of(const std::string& engine, const Topology& topology);
+
+/// A random connected graph: a random tree plus extra links (parallel ones may occur).
+[[nodiscard]] std::vector<Edge> random_links(unsigned switches, unsigned extra, std::uint64_t seed);
+
+/// Path of a file of the shared fabrics; empty (with a printed reason) where they are absent.
+[[nodiscard]] std::string shared_file(const std::string& name);
+
+}  // namespace ibf::routing::test

@@ -1,0 +1,93 @@
+// The chain: who serves, and what the operator is told.
+#include "engine_fixtures.hpp"
+
+namespace ibf::routing::test {
+namespace {
+
+TEST(Route, TreeIsServedByTheFirstEngine) {
+    const Topology topology = generated("fat-tree:radix=4,levels=3");
+    const auto outcome = route(topology, nullptr, RouteOptions{});
+    ASSERT_TRUE(outcome);
+    ASSERT_EQ(outcome->attempts.size(), 1U);
+    EXPECT_EQ(outcome->routes.engine, "minhop");
+    EXPECT_TRUE(outcome->attempts[0].refused_because.empty());
+    EXPECT_TRUE(outcome->verdict.reachable());
+}
+
+TEST(Route, RingFallsToUpDownAndSaysWhy) {
+    const Topology topology = generated("ring:4");
+    const auto outcome = route(topology, nullptr, RouteOptions{});
+    ASSERT_TRUE(outcome);
+    ASSERT_EQ(outcome->attempts.size(), 2U);
+    EXPECT_NE(outcome->attempts[0].refused_because.find("could deadlock: credit loop over 4 links"), std::string::npos)
+        << outcome->attempts[0].refused_because;
+    EXPECT_EQ(outcome->routes.engine, "updn");
+    EXPECT_TRUE(outcome->verdict.credit_loop_free);
+}
+
+TEST(Route, OperatorMayAllowCreditLoops) {
+    RouteOptions options;
+    options.allow_credit_loops = true;
+    const auto outcome = route(generated("ring:4"), nullptr, options);
+    ASSERT_TRUE(outcome);
+    EXPECT_EQ(outcome->routes.engine, "minhop");
+    EXPECT_FALSE(outcome->verdict.credit_loop_free);
+}
+
+TEST(Route, UpDownIsAddedWhenTheChainFails) {
+    RouteOptions options;
+    options.engines = {"no-such-engine", "minhop"};
+    const auto outcome = route(generated("ring:4"), nullptr, options);
+    ASSERT_TRUE(outcome);
+    ASSERT_EQ(outcome->attempts.size(), 3U);
+    EXPECT_NE(outcome->attempts[0].refused_because.find("no routing engine"), std::string::npos);
+    EXPECT_EQ(outcome->attempts[2].engine, "updn");
+}
+
+TEST(Route, SmallTableServesTheRest) {
+    FabricMaker maker{.switches = 4, .links = {{0, 2}, {0, 3}, {1, 2}, {1, 3}}, .hosts = {60, 40, 0, 0}};
+    maker.lft_caps = {0xC000, 0xC000, 64, 0xC000};
+    const auto outcome = route(maker.make(), nullptr, RouteOptions{});
+    ASSERT_TRUE(outcome);
+    EXPECT_EQ(outcome->routes.engine, "updn");
+    EXPECT_GT(outcome->verdict.unreachable_pairs, 0U);
+    EXPECT_TRUE(outcome->verdict.credit_loop_free);
+}
+
+TEST(Route, DamagedTreesAreAlwaysServed) {
+    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+        Topology topology = generated("fat-tree:radix=8,levels=3");
+        base::Prng prng(seed);
+        for (std::uint32_t at = 0; at < topology.switches.size(); ++at) {
+            for (PortPeer& peer : topology.switches[at].peers) {
+                if (peer.kind == PortPeer::Kind::switch_ && prng.below(100) < 5) {
+                    topology.switches[peer.index].peers[peer.port.value()] = {};
+                    peer = {};
+                }
+            }
+        }
+        const auto outcome = route(topology, nullptr, RouteOptions{});
+        ASSERT_TRUE(outcome) << seed;
+        EXPECT_TRUE(outcome->verdict.reachable() && outcome->verdict.credit_loop_free) << seed;
+        EXPECT_EQ(judge_slowly(topology, outcome->routes).unreachable, 0U);
+    }
+}
+
+TEST(Route, TracedPathNamesWhereItBreaks) {
+    const Topology topology = FabricMaker{.switches = 2, .links = {{0, 1}}}.make();
+    const Routes routes = routes_of("minhop", topology);
+    const auto path = trace_path(topology, routes, EndPortIndex{0}, topology.end_ports[1].lids.base);
+    ASSERT_TRUE(path);
+    ASSERT_EQ(path->size(), 2U);
+    EXPECT_EQ((*path)[0].in, topology.end_ports[0].switch_port);
+    EXPECT_EQ((*path)[1].out, topology.end_ports[1].switch_port);
+    const auto to_switch = trace_path(topology, routes, EndPortIndex{0}, topology.switches[1].lids.base);
+    ASSERT_TRUE(to_switch);
+    EXPECT_EQ(to_switch->back().out.value(), 0);
+    const auto broken = trace_path(topology, routes, EndPortIndex{0}, mad::Lid{999});
+    ASSERT_FALSE(broken);
+    EXPECT_NE(broken.error().message.find("switch-0"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ibf::routing::test
