@@ -59,7 +59,9 @@ void parallel_ranges(std::size_t count, std::size_t grain, unsigned threads,
         }
         return;
     }
-    tbb::task_arena arena(static_cast<int>(workers));
+    // More threads than cores would only make TBB complain; the ranges, and so the results, are the same.
+    const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+    tbb::task_arena arena(static_cast<int>(std::min(workers, cores)));
     arena.execute([&] {
         tbb::parallel_for(
             std::size_t{0}, chunks,
