@@ -173,6 +173,8 @@ class Documents(unittest.TestCase):
         source = 'app.add_option("-o,--output", path);\n'
         self.assertTrue(findings(tidy.check_options_in_manuals, {"cli/a.cpp": source, "man/ibfabric.1": ""}))
         self.assertFalse(findings(tidy.check_options_in_manuals, {"cli/a.cpp": source, "man/ibfabric.1": "\\-\\-output"}))
+        positional = 'app.add_option("SPEC", spec);\n'
+        self.assertFalse(findings(tidy.check_options_in_manuals, {"cli/a.cpp": positional, "man/ibfabric.1": ""}))
 
 
 class WholeRun(unittest.TestCase):
