@@ -262,10 +262,12 @@ Topology TopologyBuilder::build() {
     std::ranges::stable_sort(topology.switches, {}, switch_key);
     std::ranges::stable_sort(topology.end_ports, {}, end_key);
     // A GUID added twice counts once: indices must name one device.
-    const auto same_switches = std::ranges::unique(topology.switches, {}, switch_key);
-    topology.switches.erase(same_switches.begin(), same_switches.end());
-    const auto same_ends = std::ranges::unique(topology.end_ports, {}, end_key);
-    topology.end_ports.erase(same_ends.begin(), same_ends.end());
+    const auto drop_repeats = [](auto& items, auto key) {
+        const auto same = [&key](const auto& a, const auto& b) { return key(a) == key(b); };
+        items.erase(std::unique(items.begin(), items.end(), same), items.end());
+    };
+    drop_repeats(topology.switches, switch_key);
+    drop_repeats(topology.end_ports, end_key);
     for (auto& item : topology.switches) {
         item.peers.assign(item.num_ports + std::size_t{1}, PortPeer{});
     }
