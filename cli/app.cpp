@@ -33,7 +33,7 @@ int run(int argc, char** argv) {
         ->type_name("PATH")
         ->envname("IBFABRIC_SOCKET")
         ->capture_default_str();
-    app.require_subcommand(1);
+    app.require_subcommand(0, 1);  // 0: so that an unknown command is called by its name
     app.fallthrough();  // --json and --socket may follow the command
     app.footer(kFooter);
     add_control_commands(app, chosen);
@@ -47,6 +47,10 @@ int run(int argc, char** argv) {
         const bool fine = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
         app.exit(error, std::cout, std::cerr);
         return static_cast<int>(fine ? Exit::ok : Exit::usage);
+    }
+    if (!chosen) {
+        std::cerr << app.help();
+        return static_cast<int>(Exit::usage);
     }
     try {
         return static_cast<int>(chosen(session));
