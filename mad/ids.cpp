@@ -134,7 +134,8 @@ base::Result<Guid> parse_guid(std::string_view text) {
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
     if (digits.empty() || error != std::errc{} || end != digits.data() + digits.size()) {
         return base::fail(base::ErrorKind::parse,
-                          fmt::format("'{}' is not a GUID: expected up to 16 hex digits, like 0x0002c90300a1b2c3", text));
+                          fmt::format("'{}' is not a GUID: expected up to 16 hex digits, like 0x0002c90300a1b2c3",
+                                      text));
     }
     return Guid{value};
 }

@@ -1,4 +1,4 @@
-// The only file that knows libibumad.
+#include "mad/umad_transport.hpp"
 
 #include <endian.h>
 #include <fcntl.h>
@@ -6,9 +6,11 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <thread>
 
 #include <fmt/format.h>
@@ -26,10 +28,7 @@ using std::chrono::milliseconds;
 constexpr const char* kSysfsRoot = SYS_INFINIBAND;
 constexpr int kReceivePollMs = 200;  ///< how long a stop may take
 constexpr milliseconds kReceiveErrorPause{100};
-/// The kernel refuses a second send of a TID while the first is open (user_mad.c, is_duplicate) and drops a
-/// response whose request is not open (mad.c). So a request is open nearly as long as its sender waits, and
-/// closed, with the kernel's own timer being late by a few ticks, before the sender sends it again.
-constexpr milliseconds kKernelTimerSlack{30};
+constexpr milliseconds kKernelTimerSlack{30};  ///< seven ticks at 250 Hz
 
 /// One MAD with umad's header in front, as read and written.
 struct alignas(ib_user_mad_t) UmadBuffer {
@@ -97,14 +96,6 @@ void write_address(const MadAddress& from, void* umad) {
     grh.ib_gid.global.subnet_prefix = htobe64(from.grh_gid->prefix);
     grh.ib_gid.global.interface_id = htobe64(from.grh_gid->interface_id.value());
     umad_set_grh(umad, &grh);
-}
-
-int kernel_timeout_ms(base::Duration response_timeout) {
-    if (response_timeout <= base::Duration::zero()) {
-        return 0;
-    }
-    const auto waited = std::chrono::duration_cast<milliseconds>(response_timeout);
-    return static_cast<int>(std::max({waited - kKernelTimerSlack, waited / 2, milliseconds{1}}).count());
 }
 
 class UmadTransport final : public Transport {
@@ -194,7 +185,7 @@ base::Result<void> UmadTransport::send(const WireMad& mad) {
     write_address(mad.address, send_buffer_.umad());
     // No kernel retries: the transaction table has its own, which know the windows.
     const int result = umad_send(port_, agent, send_buffer_.umad(), static_cast<int>(mad.bytes.size()),
-                                 kernel_timeout_ms(mad.response_timeout), 0);
+                                 static_cast<int>(kernel_timeout(mad.response_timeout).count()), 0);
     if (result < 0) {
         return base::fail(base::ErrorKind::io,
                           fmt::format("{}/{}: the kernel refused to send a MAD: {}", local_.device,
@@ -283,6 +274,15 @@ base::Result<int> register_class(int port, MgmtClass mgmt_class, const PortChoic
 }
 
 }  // namespace
+
+milliseconds kernel_timeout(base::Duration response_timeout) {
+    if (response_timeout <= base::Duration::zero()) {
+        return milliseconds{0};
+    }
+    constexpr milliseconds kMost{std::numeric_limits<int>::max()};
+    const auto waited = std::min(std::chrono::duration_cast<milliseconds>(response_timeout), kMost);
+    return std::max({waited - kKernelTimerSlack, waited / 2, milliseconds{1}});
+}
 
 base::Result<std::unique_ptr<Transport>> open_umad(const UmadOptions& options) {
     const base::Result<PortChoice> choice = choose_port(kSysfsRoot, options);

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "mad/speeds_beyond.hpp"
-
 namespace ibf::mad {
 namespace {
 
@@ -44,25 +42,6 @@ TEST(Codec, AValueTooWideForItsFieldTouchesNoNeighbour) {
     EXPECT_EQ(back.speed_ext2_active, 3);
     EXPECT_EQ(back.speed_ext2_supported, 0);
     EXPECT_EQ(back.link_round_trip, 0x00FFFFFFU);
-}
-
-// Linux reads XDR as ((data[56] >> 4) & 6) == 2 (drivers/infiniband/hw/mlx5/mad.c).
-TEST(Codec, ExtendedSpeeds2SitWhereLinuxReadsThem) {
-    PortInfo port;
-    port.speed_ext2_active = kSpeedExt2Xdr;
-    port.speed_ext2_supported = 2;
-    port.speed_ext2_enabled = 5;
-    const AttributeData bytes = encode(port);
-    EXPECT_EQ((bytes[56] >> 4U) & 6U, 2U);
-    EXPECT_EQ(bytes[56], 0x20 | 0x10 | 0x05);
-    const PortInfo back = decode_port_info(bytes);
-    EXPECT_EQ(back.speed_ext2_active, 1);
-    EXPECT_EQ(back.speed_ext2_supported, 2);
-    EXPECT_EQ(back.speed_ext2_enabled, 5);
-    EXPECT_EQ(back.link_round_trip, 0U);
-    AttributeData reserved{};
-    reserved[56] = 0x80;
-    EXPECT_EQ(encode(decode_port_info(reserved))[56], 0x80);
 }
 
 TEST(Codec, SwitchInfoKeepsTheSecondOptimisationBit) {
