@@ -151,7 +151,8 @@ private:
             sets_.for_each(at, target.at, [&](std::uint32_t index) {
                 const PortGroup& group = groups[index];
                 const std::uint64_t onward = path_cost_[group.peer];
-                for (std::uint32_t link = group.first_port; link < group.first_port + group.port_count; ++link) {
+                for (std::uint32_t link = group.first_port; link < group.first_port + group.port_count;
+                     ++link) {
                     if (cost_[link] + onward < best_cost) {
                         best = link;
                         best_cost = cost_[link] + onward;

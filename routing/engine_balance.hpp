@@ -1,13 +1,13 @@
 // DOC: evening out link loads where the closed form does not fit.
 //
 // The closed form of engine_tables.hpp is optimal on regular trees. On real fabrics (leaves filled unevenly,
-// cables missing, one or two cables to a neighbour) and on other graphs it is a start: here every end-port LID in
-// turn is taken off the links, and its in-tree is laid anew over the engine's candidates with the loads of all
-// others known. A link costs the cube of its load, so the worst links are relieved first; an entry moves only for
-// a real gain. One flow per end port and LID is counted, as quality figures do.
+// cables missing, one or two cables to a neighbour) and on other graphs it is a start: here every end-port
+// LID in turn is taken off the links, and its in-tree is laid anew over the engine's candidates with the
+// loads of all others known. A link costs the cube of its load, so the worst links are relieved first; an
+// entry moves only for a real gain. One flow per end port and LID is counted, as quality figures do.
 //
-// The work is sequential (every step depends on the loads of the one before), hence bounded: beyond kBalanceLimit
-// table entries the closed form stands as it is.
+// The work is sequential (every step depends on the loads of the one before), hence bounded: beyond
+// kBalanceLimit table entries the closed form stands as it is.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ struct FlowTarget {
     std::uint32_t at = 0;
 };
 
-/// Changes entries of `rows` for the targets, within the plan's candidates. Rows may be null (no entries there).
+/// Changes entries of `rows` for the targets, within the plan's candidates. Rows may be null (no entries
+/// there).
 void balance_flows(const Graph& graph, const EnginePlan& plan, const std::vector<FlowTarget>& targets,
                    std::vector<std::shared_ptr<LftRow>>& rows);
 

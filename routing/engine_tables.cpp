@@ -15,7 +15,8 @@ void CandidatePlanes::reset(std::size_t groups) {
     bytes_.assign(planes_ * stride_, 0);
 }
 
-void CandidatePlanes::add_where_closer(std::size_t group, const std::uint8_t* nearer, const std::uint8_t* goal) {
+void CandidatePlanes::add_where_closer(std::size_t group, const std::uint8_t* nearer,
+                                       const std::uint8_t* goal) {
     std::uint8_t* plane = bytes_.data() + group / 8 * stride_;
     const auto bit = static_cast<std::uint8_t>(1U << (group % 8));
     for (std::uint32_t line = 0; line < stride_; line += 64) {
@@ -67,7 +68,8 @@ struct LidClass {
     std::uint32_t high = 0;
 };
 
-void add_targets(const mad::LidRange& lids, const LidClass& of, std::uint8_t port, std::uint32_t number, Targets& out) {
+void add_targets(const mad::LidRange& lids, const LidClass& of, std::uint8_t port, std::uint32_t number,
+                 Targets& out) {
     for (std::uint32_t lid = lids.base.value(); lid < lids.end(); ++lid) {
         if (lid >= of.low && lid < of.high) {
             // The LIDs of one port (LMC) are numbered in a row, so they leave by different ports.
@@ -182,7 +184,8 @@ public:
         find_onward();
         if (upward_) {
             pick_.assign(slots_.begin(), slots_.end());
-            std::replace_if(pick_.begin(), pick_.end(), [&](std::uint8_t port) { return !allows(port); }, kHole);
+            std::replace_if(
+                pick_.begin(), pick_.end(), [&](std::uint8_t port) { return !allows(port); }, kHole);
         }
     }
 
@@ -190,7 +193,8 @@ public:
 
     [[nodiscard]] bool allows(std::uint8_t port) const {
         const int group = group_of_port_[port];
-        return group >= 0 && (set_[static_cast<unsigned>(group) / 64] >> (static_cast<unsigned>(group) % 64) & 1U) != 0;
+        return group >= 0 &&
+               (set_[static_cast<unsigned>(group) / 64] >> (static_cast<unsigned>(group) % 64) & 1U) != 0;
     }
 
     /// The port that a fresh start gives this number. REQUIRES: candidates() is not empty.
@@ -218,8 +222,8 @@ private:
         return candidates_[(round + slot) % candidates_.size()];
     }
 
-    /// Candidates that are not all above are counted from the first neighbour with a higher index than our own:
-    /// if everybody counted from the lowest, the lowest would draw most of the traffic.
+    /// Candidates that are not all above are counted from the first neighbour with a higher index than our
+    /// own: if everybody counted from the lowest, the lowest would draw most of the traffic.
     void find_onward() {
         const auto higher = std::find_if(candidates_.begin(), candidates_.end(), [&](std::uint8_t port) {
             return groups_[static_cast<unsigned>(group_of_port_[port])].peer > at_;
@@ -235,7 +239,8 @@ private:
             more = false;
             for (unsigned word = 0; word < kGroupWords; ++word) {
                 for (std::uint64_t bits = set_[word]; bits != 0; bits &= bits - 1) {
-                    const PortGroup& group = groups_[word * 64 + static_cast<unsigned>(std::countr_zero(bits))];
+                    const PortGroup& group =
+                        groups_[word * 64 + static_cast<unsigned>(std::countr_zero(bits))];
                     if (layer < group.port_count) {
                         candidates_.push_back(graph_.ports_of(group)[layer]);
                     }
@@ -262,8 +267,8 @@ private:
 
 /// Calls each(target, chooser) for every target of the class that has candidates at the switch.
 template <class Each>
-void for_each_target(const FillJob& job, const CandidatePlanes& planes, std::uint32_t at, PortChooser& chooser,
-                     LftRow& row, const Each& each) {
+void for_each_target(const FillJob& job, const CandidatePlanes& planes, std::uint32_t at,
+                     PortChooser& chooser, LftRow& row, const Each& each) {
     const std::vector<std::uint32_t>& order = job.plan.shape.order;
     for (std::size_t place = 0; place < order.size(); ++place) {
         const Target* target = job.targets.all.data() + job.targets.first[place];
@@ -292,9 +297,10 @@ void fill_fresh(const FillJob& job, const CandidatePlanes& planes, std::uint32_t
                     [&](const Target& target) { row[target.lid] = chooser.ideal(target.number); });
 }
 
-/// Entries of the old row that are still candidates stay; what lost its port goes to the candidate that carries
-/// the fewest, so nobody else has to move. LIDs that the old row did not know get their ideal port.
-void fill_sticky(const FillJob& job, const CandidatePlanes& planes, std::uint32_t at, const LftRow& old, LftRow& row) {
+/// Entries of the old row that are still candidates stay; what lost its port goes to the candidate that
+/// carries the fewest, so nobody else has to move. LIDs that the old row did not know get their ideal port.
+void fill_sticky(const FillJob& job, const CandidatePlanes& planes, std::uint32_t at, const LftRow& old,
+                 LftRow& row) {
     PortChooser chooser(job, at);
     std::array<std::uint32_t, 256> load{};
     const auto old_port = [&](const Target& target) {
@@ -318,9 +324,8 @@ void fill_sticky(const FillJob& job, const CandidatePlanes& planes, std::uint32_
             return;
         }
         const std::vector<std::uint8_t>& ports = chooser.candidates();
-        const std::uint8_t best = *std::min_element(ports.begin(), ports.end(), [&](std::uint8_t a, std::uint8_t b) {
-            return load[a] < load[b];
-        });
+        const std::uint8_t best = *std::min_element(
+            ports.begin(), ports.end(), [&](std::uint8_t a, std::uint8_t b) { return load[a] < load[b]; });
         row[target.lid] = best;
         ++load[best];
     });
@@ -398,8 +403,9 @@ std::vector<FlowTarget> flow_targets(const Targets& targets, const Shape& shape)
     return flows;
 }
 
-base::Result<void> fill_class(const Topology& topology, const LidClass& of, const Planner& planner, unsigned threads,
-                              const std::vector<const LftRow*>& old, std::vector<std::shared_ptr<LftRow>>& rows) {
+base::Result<void> fill_class(const Topology& topology, const LidClass& of, const Planner& planner,
+                              unsigned threads, const std::vector<const LftRow*>& old,
+                              std::vector<std::shared_ptr<LftRow>>& rows) {
     std::vector<char> excluded(topology.switches.size(), 0);
     for (std::size_t at = 0; at < excluded.size(); ++at) {
         excluded[at] = topology.switches[at].lft_cap <= of.low ? 1 : 0;

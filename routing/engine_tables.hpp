@@ -1,13 +1,13 @@
 // DOC: from candidates to forwarding tables.
 //
-// An engine says which port groups may carry a packet at one switch toward another (its candidates); everything
-// else is common: which LIDs there are, which of them lie above a switch's LinearFDBCap, how destinations are
-// spread over candidates, and how entries of the previous tables stay.
+// An engine says which port groups may carry a packet at one switch toward another (its candidates);
+// everything else is common: which LIDs there are, which of them lie above a switch's LinearFDBCap, how
+// destinations are spread over candidates, and how entries of the previous tables stay.
 //
-// Spreading follows D-Mod-K (Zahavi 2012) and Dmodc (Gliksberg et al. 2019): destination number t goes to slot
-// (t / divider) mod slots of a switch's up-going ports, so all switches of a level agree on the way down and no
-// two of them crowd one spine. Where the slot's port is no candidate, the destinations of that slot are dealt
-// out over the candidates in turn. docs/routing/minhop.md tells more.
+// Spreading follows D-Mod-K (Zahavi 2012) and Dmodc (Gliksberg et al. 2019): destination number t goes to
+// slot (t / divider) mod slots of a switch's up-going ports, so all switches of a level agree on the way down
+// and no two of them crowd one spine. Where the slot's port is no candidate, the destinations of that slot
+// are dealt out over the candidates in turn. docs/routing/minhop.md tells more.
 #pragma once
 
 #include <array>
@@ -57,9 +57,9 @@ using Planner = std::function<base::Result<EnginePlan>(const Graph&)>;
 /// `scarce[s]` != 0: the LinearFDBCap of switch s lies below the top LID in use.
 [[nodiscard]] std::vector<char> scarce_switches(const Topology& topology);
 
-/// Runs the planner once per class of LIDs (one class, unless some switch's LinearFDBCap is below the top LID:
-/// LIDs that it cannot hold are routed around it) and fills the rows.
-[[nodiscard]] base::Result<Routes> build_tables(const Topology& topology, const Routes* previous, unsigned threads,
-                                                const Planner& planner);
+/// Runs the planner once per class of LIDs (one class, unless some switch's LinearFDBCap is below the top
+/// LID: LIDs that it cannot hold are routed around it) and fills the rows.
+[[nodiscard]] base::Result<Routes> build_tables(const Topology& topology, const Routes* previous,
+                                                unsigned threads, const Planner& planner);
 
 }  // namespace ibf::routing

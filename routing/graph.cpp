@@ -36,13 +36,15 @@ Graph make_graph(const Topology& topology, const std::vector<char>& excluded) {
         const std::vector<PortPeer>& peers = topology.switches[at].peers;
         for (std::size_t port = 1; port < peers.size(); ++port) {
             const PortPeer& peer = peers[port];
-            if (peer.kind == PortPeer::Kind::switch_ && peer.index != at && !left_out(at) && !left_out(peer.index)) {
+            if (peer.kind == PortPeer::Kind::switch_ && peer.index != at && !left_out(at) &&
+                !left_out(peer.index)) {
                 links.emplace_back(peer.index, static_cast<std::uint8_t>(port));
             }
         }
         std::sort(links.begin(), links.end());
         for (const auto& [peer, port] : links) {
-            const bool same = graph.groups.size() > graph.first_group.back() && graph.groups.back().peer == peer;
+            const bool same =
+                graph.groups.size() > graph.first_group.back() && graph.groups.back().peer == peer;
             if (!same) {
                 graph.groups.push_back({peer, static_cast<std::uint32_t>(graph.ports.size()), 0});
             }
@@ -65,7 +67,8 @@ std::uint32_t padded(std::uint32_t count) {
 /// Sets of switches, one row per switch, in 512-bit lines.
 class BitRows {
 public:
-    explicit BitRows(std::uint32_t rows) : words_((rows + 511) / 512 * 8), bits_(std::size_t{rows} * words_) {}
+    explicit BitRows(std::uint32_t rows)
+        : words_((rows + 511) / 512 * 8), bits_(std::size_t{rows} * words_) {}
     [[nodiscard]] std::uint64_t* row(std::uint32_t at) { return bits_.data() + std::size_t{at} * words_; }
     [[nodiscard]] std::uint32_t words() const { return words_; }
 
@@ -116,7 +119,8 @@ base::Result<ByteMatrix> hop_distances(const Graph& graph, unsigned threads) {
         next.row(at)[at / 64] |= std::uint64_t{1} << (at % 64);
         distances.row(at)[at] = 0;
     }
-    // A row can only grow in a round if it or a neighbour grew in the round before; both buffers agree otherwise.
+    // A row can only grow in a round if it or a neighbour grew in the round before; both buffers agree
+    // otherwise.
     std::vector<char> grew(count, 1);
     std::vector<char> grows(count, 0);
     bool any = count > 0;
@@ -133,7 +137,8 @@ base::Result<ByteMatrix> hop_distances(const Graph& graph, unsigned threads) {
                     due = due || grew[group.peer] != 0;
                 }
                 grows[at] = 0;
-                if (due && advance(graph, at, now, next, static_cast<std::uint8_t>(hops), distances.row(at))) {
+                if (due &&
+                    advance(graph, at, now, next, static_cast<std::uint8_t>(hops), distances.row(at))) {
                     grows[at] = 1;
                     grown.store(true, std::memory_order_relaxed);
                 }
@@ -183,14 +188,15 @@ void number_pods(const ByteMatrix& distances, std::vector<std::uint32_t> leaves,
     }
     while (!leaves.empty()) {
         const std::uint8_t* near = distances.row(leaves.front());
-        const auto rest = std::stable_partition(leaves.begin(), leaves.end(),
-                                                [&](std::uint32_t leaf) { return near[leaf] + 2U <= radius; });
+        const auto rest = std::stable_partition(
+            leaves.begin(), leaves.end(), [&](std::uint32_t leaf) { return near[leaf] + 2U <= radius; });
         number_pods(distances, {leaves.begin(), rest}, radius - 2, out);
         leaves.erase(leaves.begin(), rest);
     }
 }
 
-std::vector<std::uint32_t> destination_order(const Graph& graph, const ByteMatrix& distances, const Heights& heights) {
+std::vector<std::uint32_t> destination_order(const Graph& graph, const ByteMatrix& distances,
+                                             const Heights& heights) {
     std::vector<std::uint32_t> leaves;
     std::vector<std::uint32_t> others;
     unsigned widest = 0;
@@ -242,7 +248,8 @@ UpGroups colour_groups(std::vector<const PortGroup*> ups, const std::vector<std:
     std::stable_sort(ups.begin(), ups.end(), [&](const PortGroup* a, const PortGroup* b) {
         return colours[a->peer] < colours[b->peer];
     });
-    const std::size_t span = ups.empty() ? 0 : std::max<std::size_t>(ups.size(), colours[ups.back()->peer] + 1U);
+    const std::size_t span =
+        ups.empty() ? 0 : std::max<std::size_t>(ups.size(), colours[ups.back()->peer] + 1U);
     if (span > ups.size() + ups.size() / 4 + 1) {  // too many holes: the colours do not fit here
         return {std::move(ups)};
     }
@@ -304,7 +311,8 @@ Shape shape_of(const Graph& graph, const ByteMatrix& distances, const Heights& h
         const std::uint64_t next = std::min<std::uint64_t>(most, shape.divider[at] * ups.by_colour.size());
         for (const PortGroup* group : ups.by_colour) {
             if (group != nullptr) {
-                shape.divider[group->peer] = std::max(shape.divider[group->peer], static_cast<std::uint32_t>(next));
+                shape.divider[group->peer] =
+                    std::max(shape.divider[group->peer], static_cast<std::uint32_t>(next));
             }
         }
     }

@@ -7,7 +7,8 @@
 //
 // "Above" comes from the hosts: the height of a switch is its host-weighted mean distance, the smaller the
 // higher. In a tree that separates the levels whatever hangs off them: SHARP aggregation nodes sit on every
-// switch of a real fabric, so "has an adapter" does not make a leaf, but a leaf's hosts are far from all others.
+// switch of a real fabric, so "has an adapter" does not make a leaf, but a leaf's hosts are far from all
+// others.
 #pragma once
 
 #include <cstdint>
@@ -71,7 +72,8 @@ using Heights = std::vector<std::uint64_t>;
 /// The order in which engines number destinations, and the slots over which each switch spreads them.
 struct Shape {
     std::vector<std::uint32_t> order;  ///< switches: leaves pod by pod, then the rest by index
-    /// Up-going ports of a switch as a cycle of slots, 0 = hole (a neighbour that a sibling has and this one lacks).
+    /// Up-going ports of a switch as a cycle of slots, 0 = hole (a neighbour that a sibling has and this one
+    /// lacks).
     std::vector<std::vector<std::uint8_t>> slots;
     std::vector<std::uint32_t> divider;  ///< how many destinations in a row a switch sends to one slot
 };

@@ -7,7 +7,8 @@
 
 namespace ibf::routing {
 
-base::Result<Routes> route_minhop(const Topology& topology, const Routes* previous, const RouteOptions& options) {
+base::Result<Routes> route_minhop(const Topology& topology, const Routes* previous,
+                                  const RouteOptions& options) {
     const Planner planner = [&](const Graph& graph) -> base::Result<EnginePlan> {
         base::Result<ByteMatrix> hops = hop_distances(graph, options.threads);
         if (!hops) {

@@ -1,8 +1,8 @@
 // DOC: how well tables spread traffic.
 //
-// One flow from every end port to every end-port LID (the all-to-all of collective operations) is laid over the
-// tables; every directed switch-to-switch link counts the flows that cross it. The worst link over the mean is
-// what an operator loses; the mean counts unused links too, because they were paid for.
+// One flow from every end port to every end-port LID (the all-to-all of collective operations) is laid over
+// the tables; every directed switch-to-switch link counts the flows that cross it. The worst link over the
+// mean is what an operator loses; the mean counts unused links too, because they were paid for.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -31,7 +31,8 @@ struct Sums {
     }
     void add(const Sums& other) {
         std::transform(load.begin(), load.end(), other.load.begin(), load.begin(), std::plus<>{});
-        std::transform(by_length.begin(), by_length.end(), other.by_length.begin(), by_length.begin(), std::plus<>{});
+        std::transform(by_length.begin(), by_length.end(), other.by_length.begin(), by_length.begin(),
+                       std::plus<>{});
     }
 };
 
@@ -67,7 +68,8 @@ private:
             if (walker_.fate(at) == Fate::arrives) {
                 const std::uint32_t crossed = at == target ? 1 : crossed_[walker_.next(at)] + 1;
                 crossed_[at] = crossed;
-                const std::size_t shortest = distances_ != nullptr ? distances_->row(target)[at] + 1U : crossed;
+                const std::size_t shortest =
+                    distances_ != nullptr ? distances_->row(target)[at] + 1U : crossed;
                 if (flows_[at] != 0) {
                     sums_.count(crossed, shortest, flows_[at]);
                 }
@@ -103,7 +105,8 @@ struct Spread {
     }
     [[nodiscard]] double mean() const { return links == 0 ? 0 : sum / static_cast<double>(links); }
     [[nodiscard]] double sigma() const {
-        return links == 0 ? 0 : std::sqrt(std::max(0.0, squares / static_cast<double>(links) - mean() * mean()));
+        return links == 0 ? 0
+                          : std::sqrt(std::max(0.0, squares / static_cast<double>(links) - mean() * mean()));
     }
 };
 
@@ -135,7 +138,8 @@ std::string level_name(std::uint32_t from, std::uint32_t to) {
     return fmt::format("{}->{} {}", from, to, from < to ? "up" : "down");
 }
 
-void sum_up_links(const TableView& view, const std::vector<std::uint32_t>& level, const Sums& sums, Quality& out) {
+void sum_up_links(const TableView& view, const std::vector<std::uint32_t>& level, const Sums& sums,
+                  Quality& out) {
     Spread all;
     std::map<std::pair<std::uint32_t, std::uint32_t>, Spread> by_level;
     for (std::uint32_t channel = 0; channel < view.channel_count(); ++channel) {
@@ -143,7 +147,8 @@ void sum_up_links(const TableView& view, const std::vector<std::uint32_t>& level
         const std::uint32_t to = view.exit(from, view.channel_port(channel)).next;
         all.add(sums.load[channel]);
         const bool same = level[from] == level[to];
-        by_level[same ? std::pair{kNoIndex, kNoIndex} : std::pair{level[from], level[to]}].add(sums.load[channel]);
+        by_level[same ? std::pair{kNoIndex, kNoIndex} : std::pair{level[from], level[to]}].add(
+            sums.load[channel]);
         out.unused_links += sums.load[channel] == 0 ? 1 : 0;
     }
     out.max_link_load = all.max;
@@ -199,9 +204,9 @@ Quality measure_quality(const Topology& topology, const Routes& routes, unsigned
         }
     }
     Quality quality;
-    const std::vector<std::uint32_t> level =
-        distances ? levels_of(graph, heights_from_hosts(graph, *distances))
-                  : std::vector<std::uint32_t>(graph.switch_count(), 0);
+    const std::vector<std::uint32_t> level = distances
+                                                 ? levels_of(graph, heights_from_hosts(graph, *distances))
+                                                 : std::vector<std::uint32_t>(graph.switch_count(), 0);
     sum_up_links(view, level, total, quality);
     sum_up_lengths(total, quality);
     return quality;

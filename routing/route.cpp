@@ -38,8 +38,9 @@ base::Result<Routes> run_engine(std::string_view engine, const Topology& topolog
             return known.compute(topology, previous, options);
         }
     }
-    return base::fail(base::ErrorKind::unsupported, fmt::format("there is no routing engine \"{}\"; engines are: {}",
-                                                                engine, fmt::join(engine_names(), ", ")));
+    return base::fail(base::ErrorKind::unsupported,
+                      fmt::format("there is no routing engine \"{}\"; engines are: {}", engine,
+                                  fmt::join(engine_names(), ", ")));
 }
 
 namespace {
@@ -56,12 +57,13 @@ std::string describe_cycle(const std::vector<ChannelStep>& cycle) {
 /// Why tables may not be written; empty if they may.
 std::string refusal(const Verdict& verdict, const RouteOptions& options) {
     if (!verdict.reachable()) {
-        return fmt::format("{} of {} pairs are not reached and {} walks loop, e.g. {}", verdict.unreachable_pairs,
-                           verdict.pairs_checked, verdict.loops, verdict.first_failure);
+        return fmt::format("{} of {} pairs are not reached and {} walks loop, e.g. {}",
+                           verdict.unreachable_pairs, verdict.pairs_checked, verdict.loops,
+                           verdict.first_failure);
     }
     if (!verdict.credit_loop_free && !options.allow_credit_loops) {
-        return fmt::format("routes could deadlock: credit loop over {} links, e.g. {}", verdict.credit_loop.size(),
-                           describe_cycle(verdict.credit_loop));
+        return fmt::format("routes could deadlock: credit loop over {} links, e.g. {}",
+                           verdict.credit_loop.size(), describe_cycle(verdict.credit_loop));
     }
     return {};
 }
@@ -79,7 +81,8 @@ Tried try_engine(const std::string& engine, const Topology& topology, const Rout
     tried.attempt.engine = engine;
     const auto start = std::chrono::steady_clock::now();
     base::Result<Routes> routes = run_engine(engine, topology, previous, options);
-    tried.attempt.compute_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    tried.attempt.compute_seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (!routes) {
         tried.attempt.refused_because = routes.error().message;
         return tried;
@@ -100,18 +103,19 @@ std::vector<std::string> chain_of(const RouteOptions& options) {
     return chain;
 }
 
-/// Pairs can be out of every engine's reach: a switch whose LinearFDBCap is below the top LID holds no entry for
-/// the LIDs above. Then the last resort serves what can be served, if nothing loops and no lane can deadlock.
+/// Pairs can be out of every engine's reach: a switch whose LinearFDBCap is below the top LID holds no entry
+/// for the LIDs above. Then the last resort serves what can be served, if nothing loops and no lane can
+/// deadlock.
 bool serves_the_rest(const Topology& topology, const Tried& tried) {
-    const bool scarce = std::any_of(topology.switches.begin(), topology.switches.end(), [&](const TopologySwitch& s) {
-        return s.lft_cap <= topology.max_lid;
-    });
+    const bool scarce = std::any_of(topology.switches.begin(), topology.switches.end(),
+                                    [&](const TopologySwitch& s) { return s.lft_cap <= topology.max_lid; });
     return scarce && tried.computed && tried.verdict.loops == 0 && tried.verdict.credit_loop_free;
 }
 
 }  // namespace
 
-base::Result<RouteOutcome> route(const Topology& topology, const Routes* previous, const RouteOptions& options) {
+base::Result<RouteOutcome> route(const Topology& topology, const Routes* previous,
+                                 const RouteOptions& options) {
     RouteOutcome outcome;
     std::string reasons;
     for (const std::string& engine : chain_of(options)) {
@@ -124,7 +128,8 @@ base::Result<RouteOutcome> route(const Topology& topology, const Routes* previou
             outcome.verdict = std::move(tried.verdict);
             return outcome;
         }
-        reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", engine, tried.attempt.refused_because);
+        reasons +=
+            fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", engine, tried.attempt.refused_because);
     }
     return base::fail(base::ErrorKind::unsupported, "no engine can route this fabric: " + reasons);
 }

@@ -43,15 +43,15 @@ base::Result<SwitchIndex> entry_switch(const Topology& topology, EndPortIndex so
 
 }  // namespace
 
-base::Result<std::vector<PathHop>> trace_path(const Topology& topology, const Routes& routes, EndPortIndex source,
-                                              mad::Lid destination) {
+base::Result<std::vector<PathHop>> trace_path(const Topology& topology, const Routes& routes,
+                                              EndPortIndex source, mad::Lid destination) {
     const base::Result<SwitchIndex> entry = entry_switch(topology, source);
     if (!entry) {
         return tl::unexpected<base::Error>(entry.error());
     }
     const auto broken = [&](const TopologySwitch& at, const char* how) {
-        return base::fail(base::ErrorKind::not_found, fmt::format("the path to LID {} {} at {} ({})", destination, how,
-                                                                  at.name, at.guid));
+        return base::fail(base::ErrorKind::not_found, fmt::format("the path to LID {} {} at {} ({})",
+                                                                  destination, how, at.name, at.guid));
     };
     std::vector<PathHop> hops;
     SwitchIndex at = *entry;

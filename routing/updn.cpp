@@ -13,8 +13,8 @@
 
 namespace ibf::routing {
 
-Heights heights_from_roots(const Graph& graph, const ByteMatrix& distances, const std::vector<std::uint32_t>& roots,
-                           const Heights& from_hosts) {
+Heights heights_from_roots(const Graph& graph, const ByteMatrix& distances,
+                           const std::vector<std::uint32_t>& roots, const Heights& from_hosts) {
     Heights heights = from_hosts;
     for (std::uint32_t at = 0; at < graph.switch_count(); ++at) {
         std::uint8_t nearest = kUnreached;
@@ -51,11 +51,13 @@ std::vector<std::uint32_t> starts_by_preference(const Graph& graph, const Height
 
 }  // namespace
 
-std::vector<std::uint32_t> updn_order(const Graph& graph, const Heights& heights, const std::vector<char>& last) {
+std::vector<std::uint32_t> updn_order(const Graph& graph, const Heights& heights,
+                                      const std::vector<char>& last) {
     constexpr std::uint32_t kUnplaced = kNoIndex;
     std::vector<std::uint32_t> position(graph.switch_count(), kUnplaced);
     std::uint32_t next = 0;
-    // (comes last, height, hops from the start, index): the highest switch next to those placed is placed next.
+    // (comes last, height, hops from the start, index): the highest switch next to those placed is placed
+    // next.
     using Key = std::tuple<bool, std::uint64_t, std::uint32_t, std::uint32_t>;
     std::priority_queue<Key, std::vector<Key>, std::greater<>> frontier;
     for (const std::uint32_t start : starts_by_preference(graph, heights, last)) {
@@ -82,9 +84,9 @@ std::vector<std::uint32_t> updn_order(const Graph& graph, const Heights& heights
 
 namespace {
 
-/// down: hops using down links only. whole: hops of the path taken, up links first. goal: what an up-going hop
-/// must come closer to; switches that can go down must (their goal is one that no neighbour meets), because a
-/// packet that came down has no other way.
+/// down: hops using down links only. whole: hops of the path taken, up links first. goal: what an up-going
+/// hop must come closer to; switches that can go down must (their goal is one that no neighbour meets),
+/// because a packet that came down has no other way.
 struct LegalHops {
     ByteMatrix down;
     ByteMatrix whole;
@@ -100,7 +102,8 @@ void shorten(std::uint8_t* __restrict mine, const std::uint8_t* __restrict peer)
     }
 }
 
-void settle_down(std::uint8_t* __restrict whole, std::uint8_t* __restrict goal, const std::uint8_t* __restrict down) {
+void settle_down(std::uint8_t* __restrict whole, std::uint8_t* __restrict goal,
+                 const std::uint8_t* __restrict down) {
     for (unsigned i = 0; i < 64; ++i) {
         const bool descends = down[i] != kUnreached;
         goal[i] = descends ? kNoGoal : whole[i];
@@ -129,9 +132,11 @@ void fill_strip(const Graph& graph, const std::vector<std::uint32_t>& position,
     }
 }
 
-base::Result<LegalHops> legal_hops(const Graph& graph, const std::vector<std::uint32_t>& position, unsigned threads) {
+base::Result<LegalHops> legal_hops(const Graph& graph, const std::vector<std::uint32_t>& position,
+                                   unsigned threads) {
     const std::uint32_t count = graph.switch_count();
-    LegalHops hops{ByteMatrix(count, kUnreached), ByteMatrix(count, kUnreached), ByteMatrix(count, kUnreached)};
+    LegalHops hops{ByteMatrix(count, kUnreached), ByteMatrix(count, kUnreached),
+                   ByteMatrix(count, kUnreached)};
     std::vector<std::uint32_t> by_position(count);
     for (std::uint32_t at = 0; at < count; ++at) {
         by_position[position[at]] = at;
@@ -142,7 +147,8 @@ base::Result<LegalHops> legal_hops(const Graph& graph, const std::vector<std::ui
     });
     for (std::uint32_t at = 0; at < count; ++at) {
         const std::uint8_t* row = hops.whole.row(at);
-        if (std::any_of(row, row + count, [](std::uint8_t d) { return d > kDistanceMax && d != kUnreached; })) {
+        if (std::any_of(row, row + count,
+                        [](std::uint8_t d) { return d > kDistanceMax && d != kUnreached; })) {
             return base::fail(base::ErrorKind::unsupported,
                               fmt::format("an up/down path is longer than {} hops", kDistanceMax));
         }
@@ -197,7 +203,8 @@ base::Result<UpDown> orient(const Topology& topology, const RouteOptions& option
 
 }  // namespace
 
-base::Result<Routes> route_updn(const Topology& topology, const Routes* previous, const RouteOptions& options) {
+base::Result<Routes> route_updn(const Topology& topology, const Routes* previous,
+                                const RouteOptions& options) {
     base::Result<UpDown> orientation = orient(topology, options);
     if (!orientation) {
         return tl::unexpected<base::Error>(orientation.error());

@@ -1,9 +1,9 @@
 // DOC: the proof of forwarding tables.
 //
 // Three questions, asked of the tables alone: does everything arrive that must (routes.hpp, Verdict), does
-// nothing loop, and can no set of packets wait for each other in a ring (Dally and Seitz 1987)? For the last, a
-// dependency is drawn from each channel to the next one on every path that real traffic takes: from end ports to
-// any LID, from switch ports 0 to end ports. All traffic shares one virtual lane (Routes::vls is 1).
+// nothing loop, and can no set of packets wait for each other in a ring (Dally and Seitz 1987)? For the last,
+// a dependency is drawn from each channel to the next one on every path that real traffic takes: from end
+// ports to any LID, from switch ports 0 to end ports. All traffic shares one virtual lane (Routes::vls is 1).
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -174,8 +174,8 @@ std::string describe_failure(const Topology& topology, const TableView& view, co
     const LidOwner& owner = view.owner(failure.lid);
     const std::string target = owner.end_port != kNoIndex ? topology.end_ports[owner.end_port].name
                                                           : topology.switches[owner.switch_index].name;
-    std::string text = fmt::format("LID {} ({}) from switch {}:", failure.lid, target,
-                                   switch_name(topology, failure.from));
+    std::string text =
+        fmt::format("LID {} ({}) from switch {}:", failure.lid, target, switch_name(topology, failure.from));
     std::vector<char> seen(view.switch_count(), 0);
     std::uint32_t at = failure.from;
     while (true) {
@@ -201,7 +201,8 @@ std::vector<ChannelStep> describe_cycle(const Topology& topology, const TableVie
         const std::uint32_t at = view.channel_switch(channel);
         const std::uint8_t port = view.channel_port(channel);
         const PortPeer& peer = topology.switches[at].peers[port];
-        steps.push_back({switch_name(topology, at), mad::PortNum{port}, switch_name(topology, peer.index), peer.port});
+        steps.push_back(
+            {switch_name(topology, at), mad::PortNum{port}, switch_name(topology, peer.index), peer.port});
     }
     return steps;
 }

@@ -25,7 +25,8 @@ namespace {
 /// Calls each(successor) for every channel that may be waited for while `channel` is held.
 class Successors {
 public:
-    Successors(const TableView& view, const Dependencies& dependencies) : view_(view), dependencies_(dependencies) {}
+    Successors(const TableView& view, const Dependencies& dependencies)
+        : view_(view), dependencies_(dependencies) {}
 
     const std::vector<std::uint32_t>& of(std::uint32_t channel) {
         dependencies_.list(channel, slots_);
@@ -43,7 +44,8 @@ private:
     std::vector<std::uint32_t> slots_;
 };
 
-/// Kahn: takes away channels that nothing waits into; what is left holds every cycle. left[c] != 0: c is left.
+/// Kahn: takes away channels that nothing waits into; what is left holds every cycle. left[c] != 0: c is
+/// left.
 std::vector<std::uint32_t> strip(Successors& successors, std::uint32_t channels) {
     std::vector<std::uint32_t> left(channels, 0);
     for (std::uint32_t channel = 0; channel < channels; ++channel) {
@@ -90,7 +92,8 @@ std::uint32_t on_a_cycle(Successors& successors, const std::vector<std::uint32_t
     return at;
 }
 
-std::vector<std::uint32_t> shortest_cycle(Successors& successors, std::uint32_t channels, std::uint32_t start) {
+std::vector<std::uint32_t> shortest_cycle(Successors& successors, std::uint32_t channels,
+                                          std::uint32_t start) {
     std::vector<std::uint32_t> from(channels, kNoIndex);
     std::vector<std::uint32_t> queue{start};
     for (std::size_t head = 0; from[start] == kNoIndex; ++head) {

@@ -1,8 +1,8 @@
 // DOC: the channel dependency graph and its cycles.
 //
-// Vertices are channels (directed switch-to-switch links); an edge says that a packet may hold the one while it
-// waits for the other. Edges leave a channel only to the ports of the switch that it enters, so a channel's
-// edges are a small bitset over that switch's link slots.
+// Vertices are channels (directed switch-to-switch links); an edge says that a packet may hold the one while
+// it waits for the other. Edges leave a channel only to the ports of the switch that it enters, so a
+// channel's edges are a small bitset over that switch's link slots.
 #pragma once
 
 #include <cstdint>

@@ -45,7 +45,8 @@ void TableView::find_owners(const Topology& topology) {
     owners_.resize(topology.max_lid + std::size_t{1});
     sources_.assign(topology.switches.size(), 0);
     const auto own = [&](const mad::LidRange& lids, const LidOwner& owner) {
-        for (std::uint32_t lid = lids.base.value(); lid < std::min<std::uint32_t>(lids.end(), lid_end()); ++lid) {
+        for (std::uint32_t lid = lids.base.value(); lid < std::min<std::uint32_t>(lids.end(), lid_end());
+             ++lid) {
             owners_[lid] = owner;
         }
     };

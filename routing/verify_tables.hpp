@@ -1,9 +1,9 @@
 // DOC: forwarding tables read as in-trees.
 //
-// The verifier and the quality figures both follow every table column (one LID, all switches) to its end. This
-// file does that walking, from Topology and Routes alone: it shares nothing with the engines. A column is walked
-// in time linear in the switches: each switch takes its answer from the next one, and the order in which one
-// column was settled is the order tried for the next, which seldom needs a second look.
+// The verifier and the quality figures both follow every table column (one LID, all switches) to its end.
+// This file does that walking, from Topology and Routes alone: it shares nothing with the engines. A column
+// is walked in time linear in the switches: each switch takes its answer from the next one, and the order in
+// which one column was settled is the order tried for the next, which seldom needs a second look.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ namespace ibf::routing {
 
 inline constexpr std::uint16_t kNoNext = 0xFFFF;
 
-/// Where an exit port of a switch leads: to the link `slot` of this switch toward `next`, or nowhere (kNoNext:
-/// an end port, port 0, an empty or unknown port).
+/// Where an exit port of a switch leads: to the link `slot` of this switch toward `next`, or nowhere
+/// (kNoNext: an end port, port 0, an empty or unknown port).
 struct Exit {
     std::uint16_t next = kNoNext;
     std::uint8_t slot = 0;  ///< counts the switch-to-switch ports of a switch
@@ -26,7 +26,7 @@ struct Exit {
 /// Who owns a LID: a switch (port 0) or the end port behind (switch, port).
 struct LidOwner {
     std::uint32_t switch_index = kNoIndex;
-    std::uint8_t port = 0;             ///< exit port at that switch, 0 for the switch itself
+    std::uint8_t port = 0;              ///< exit port at that switch, 0 for the switch itself
     std::uint32_t end_port = kNoIndex;  ///< EndPortIndex value, kNoIndex for a switch
 };
 
@@ -47,7 +47,9 @@ public:
     [[nodiscard]] std::uint32_t channel_count() const { return first_channel_.back(); }
     [[nodiscard]] std::uint32_t slots_most() const { return slots_most_; }
     [[nodiscard]] std::uint8_t channel_port(std::uint32_t channel) const { return channels_[channel].port; }
-    [[nodiscard]] std::uint32_t channel_switch(std::uint32_t channel) const { return channels_[channel].from; }
+    [[nodiscard]] std::uint32_t channel_switch(std::uint32_t channel) const {
+        return channels_[channel].from;
+    }
     [[nodiscard]] const LidOwner& owner(std::uint32_t lid) const { return owners_[lid]; }
     [[nodiscard]] std::uint32_t lid_end() const { return static_cast<std::uint32_t>(owners_.size()); }
     /// End ports with a LID on a switch: the sources of traffic.

@@ -1,8 +1,8 @@
 // DOC: routing against the speed of memory.
 //
 // For each fabric SPEC (default: the sizes of the performance budgets) runs every engine, the proof and the
-// quality figures, and prints the minimum of the runs, also as a multiple of a baseline measured in the same run:
-// writing as many bytes as the forwarding tables hold. Usage: routing_bench [RUNS] [SPEC...]
+// quality figures, and prints the minimum of the runs, also as a multiple of a baseline measured in the same
+// run: writing as many bytes as the forwarding tables hold. Usage: routing_bench [RUNS] [SPEC...]
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -62,11 +62,13 @@ double peak_megabytes() {
 }
 
 void print_quality(const Quality& quality) {
-    fmt::print("    worst/mean link {:.3f} (max {}, mean {:.0f}, sigma {:.0f}), hops max {} mean {:.2f}, dilation max "
-               "{:.2f} mean {:.4f}, unused {}\n",
-               static_cast<double>(quality.max_link_load) / std::max(1.0, quality.mean_link_load),
-               quality.max_link_load, quality.mean_link_load, quality.sigma_link_load, quality.max_hops,
-               quality.mean_hops, quality.max_dilation, quality.mean_dilation, quality.unused_links);
+    fmt::print(
+        "    worst/mean link {:.3f} (max {}, mean {:.0f}, sigma {:.0f}), hops max {} mean {:.2f}, dilation "
+        "max "
+        "{:.2f} mean {:.4f}, unused {}\n",
+        static_cast<double>(quality.max_link_load) / std::max(1.0, quality.mean_link_load),
+        quality.max_link_load, quality.mean_link_load, quality.sigma_link_load, quality.max_hops,
+        quality.mean_hops, quality.max_dilation, quality.mean_dilation, quality.unused_links);
     for (const LevelLoad& level : quality.levels) {
         fmt::print("      {:10} {:7} links  worst/mean {:.3f}  mean {:.0f}\n", level.level, level.links,
                    static_cast<double>(level.max) / std::max(1.0, level.mean), level.mean);
@@ -87,31 +89,36 @@ void bench_engine(const Topology& topology, const std::string& engine, int runs,
     Verdict verdict;
     const double proof = best_of(runs, [&] { verdict = verify(topology, *routes, options.threads); });
     Quality quality;
-    const double compute_cpu = processor_seconds_of([&] { routes = run_engine(engine, topology, nullptr, options); });
-    const double proof_cpu = processor_seconds_of([&] { verdict = verify(topology, *routes, options.threads); });
+    const double compute_cpu =
+        processor_seconds_of([&] { routes = run_engine(engine, topology, nullptr, options); });
+    const double proof_cpu =
+        processor_seconds_of([&] { verdict = verify(topology, *routes, options.threads); });
     const double survey = seconds_of([&] { quality = measure_quality(topology, *routes, options.threads); });
-    fmt::print("  {:7} compute {:.3f} s ({:.1f}x, cpu {:.3f} s)  proof {:.3f} s ({:.1f}x, cpu {:.3f} s)  quality {:.3f} s  "
-               "peak {:.0f} MB\n",
-               engine, compute, compute / baseline, compute_cpu, proof, proof / baseline, proof_cpu, survey,
-               peak_megabytes());
-    fmt::print("    pairs {} unreachable {} loops {} switch pairs unreachable {} credit loop {} hash {:016x}\n",
-               verdict.pairs_checked, verdict.unreachable_pairs, verdict.loops, verdict.switch_pairs_unreachable,
-               verdict.credit_loop.size(), routes->hash());
+    fmt::print(
+        "  {:7} compute {:.3f} s ({:.1f}x, cpu {:.3f} s)  proof {:.3f} s ({:.1f}x, cpu {:.3f} s)  quality "
+        "{:.3f} s  "
+        "peak {:.0f} MB\n",
+        engine, compute, compute / baseline, compute_cpu, proof, proof / baseline, proof_cpu, survey,
+        peak_megabytes());
+    fmt::print(
+        "    pairs {} unreachable {} loops {} switch pairs unreachable {} credit loop {} hash {:016x}\n",
+        verdict.pairs_checked, verdict.unreachable_pairs, verdict.loops, verdict.switch_pairs_unreachable,
+        verdict.credit_loop.size(), routes->hash());
     print_quality(quality);
 }
 
 void bench(const std::string& spec, int runs) {
     const auto netlist = netlist_from_spec(spec);
-    const auto topology = netlist ? topology_of(*netlist, 0)
-                                  : tl::unexpected<ibf::base::Error>(netlist.error());
+    const auto topology =
+        netlist ? topology_of(*netlist, 0) : tl::unexpected<ibf::base::Error>(netlist.error());
     if (!topology) {
         fmt::print("{}: {}\n", spec, topology.error().message);
         return;
     }
     const double baseline = memory_baseline(topology->switches.size(), topology->max_lid + 1U, runs);
     fmt::print("{}\n  {} switches, {} end ports, {} LIDs, {} links; baseline {:.3f} s\n", spec,
-               topology->switches.size(), topology->end_ports.size(), topology->lid_count(), topology->link_count(),
-               baseline);
+               topology->switches.size(), topology->end_ports.size(), topology->lid_count(),
+               topology->link_count(), baseline);
     for (const std::string& engine : engine_names()) {
         bench_engine(*topology, engine, runs, baseline);
     }

@@ -34,7 +34,8 @@ Topology FabricMaker::make() const {
             const mad::PortNum port{next_port[at]++};
             const mad::Guid guid{kSwitchGuid + at};
             calls.emplace_back([&builder, end] { builder.add_end_port(end); });
-            calls.emplace_back([&builder, end, guid, port] { builder.add_link(end.node_guid, end.port, guid, port); });
+            calls.emplace_back(
+                [&builder, end, guid, port] { builder.add_link(end.node_guid, end.port, guid, port); });
             ++next_host;
         }
     }
@@ -78,8 +79,8 @@ bool owns(const Topology& topology, std::uint32_t at, unsigned port, std::uint32
 }
 
 /// Channels of a walk; `arrived` tells how it ended.
-std::vector<Channel> channels_of(const Topology& topology, const Routes& routes, std::uint32_t at, std::uint32_t lid,
-                                 bool& arrived) {
+std::vector<Channel> channels_of(const Topology& topology, const Routes& routes, std::uint32_t at,
+                                 std::uint32_t lid, bool& arrived) {
     std::vector<Channel> channels;
     for (std::size_t steps = 0; steps <= topology.switches.size(); ++steps) {
         const unsigned port = routes.port(SwitchIndex{at}, mad::Lid{static_cast<std::uint16_t>(lid)});

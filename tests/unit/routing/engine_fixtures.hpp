@@ -1,8 +1,8 @@
 // DOC: small fabrics and a slow, obvious judge for the routing tests.
 //
 // FabricMaker builds a Topology from a list of switch pairs; the judge walks every pair hop by hop with
-// trace-like code of its own and looks for dependency cycles by depth-first search. It is kept simple enough to
-// be believed by reading.
+// trace-like code of its own and looks for dependency cycles by depth-first search. It is kept simple enough
+// to be believed by reading.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct FabricMaker {
     std::vector<unsigned> hosts = {};  ///< per switch; empty: one each
     std::uint8_t lmc = 0;
     std::vector<std::uint32_t> lft_caps = {};  ///< per switch; empty: no limit
-    std::uint64_t shuffle_seed = 0;       ///< 0: calls in order; else calls to the builder are shuffled
+    std::uint64_t shuffle_seed = 0;            ///< 0: calls in order; else calls to the builder are shuffled
 
     [[nodiscard]] Topology make() const;
 };
@@ -44,8 +44,8 @@ struct SlowVerdict {
 [[nodiscard]] std::vector<std::vector<int>> plain_distances(const Topology& topology);
 
 /// Switches passed from `from` to the LID, `from` included; empty if it does not arrive.
-[[nodiscard]] std::vector<std::uint32_t> walk(const Topology& topology, const Routes& routes, std::uint32_t from,
-                                              std::uint32_t lid);
+[[nodiscard]] std::vector<std::uint32_t> walk(const Topology& topology, const Routes& routes,
+                                              std::uint32_t from, std::uint32_t lid);
 
 [[nodiscard]] Topology generated(const std::string& spec);
 [[nodiscard]] Routes routes_of(const std::string& engine, const Topology& topology);

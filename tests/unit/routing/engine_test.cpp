@@ -28,7 +28,8 @@ void expect_shortest(const Topology& topology, const Routes& routes) {
         for (std::uint32_t from = 0; from < topology.switches.size(); ++from) {
             const int distance = distances[from][to.switch_index];
             const auto path = walk(topology, routes, from, to.lids.base.value());
-            EXPECT_EQ(static_cast<int>(path.size()) - 1, distance) << from << " to LID " << to.lids.base.value();
+            EXPECT_EQ(static_cast<int>(path.size()) - 1, distance)
+                << from << " to LID " << to.lids.base.value();
         }
     }
 }
@@ -43,7 +44,8 @@ void expect_proved(const Topology& topology, const Routes& routes) {
     EXPECT_EQ(verdict.credit_loop_free, !slow.cyclic);
     if (routes.engine == "updn") {
         EXPECT_FALSE(slow.cyclic);
-        EXPECT_EQ(verdict.switch_pairs_unreachable, 0U);  // one first switch per component: all pairs are legal
+        EXPECT_EQ(verdict.switch_pairs_unreachable,
+                  0U);  // one first switch per component: all pairs are legal
     }
 }
 
@@ -182,12 +184,14 @@ TEST(Engines, SmallTableIsRoutedAround) {
         }
         for (const TopologyEndPort& end : topology.end_ports) {
             for (std::uint32_t leaf = 0; leaf < 2; ++leaf) {
-                EXPECT_FALSE(walk(topology, routes, leaf, end.lids.base.value()).empty()) << engine << " " << end.name;
+                EXPECT_FALSE(walk(topology, routes, leaf, end.lids.base.value()).empty())
+                    << engine << " " << end.name;
             }
         }
         const Verdict verdict = verify(topology, routes, 1);
         EXPECT_EQ(verdict.loops, 0U);
-        EXPECT_GT(verdict.unreachable_pairs, 0U);  // from the small spine itself, and its own LID if that is above
+        EXPECT_GT(verdict.unreachable_pairs,
+                  0U);  // from the small spine itself, and its own LID if that is above
         EXPECT_NE(verdict.first_failure.find("switch-2"), std::string::npos) << verdict.first_failure;
     }
 }
@@ -211,7 +215,8 @@ TEST(Engines, DeadSpineMovesOnlyItsOwnTraffic) {
         Topology cut = whole;  // spine 2 dies: its links go, all port numbers stay
         for (auto& item : cut.switches) {
             for (auto& peer : item.peers) {
-                if (peer.kind == PortPeer::Kind::switch_ && (peer.index == 2 || item.guid == cut.switches[2].guid)) {
+                if (peer.kind == PortPeer::Kind::switch_ &&
+                    (peer.index == 2 || item.guid == cut.switches[2].guid)) {
                     peer = {};
                 }
             }

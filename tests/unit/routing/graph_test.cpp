@@ -58,7 +58,8 @@ TEST(Graph, UpDownOrderHasOneFirstSwitchPerComponent) {
         const Graph graph = make_graph(topology, {});
         const auto distances = hop_distances(graph, 1);
         ASSERT_TRUE(distances);
-        const auto position = updn_order(graph, heights_from_hosts(graph, *distances), std::vector<char>(30, 0));
+        const auto position =
+            updn_order(graph, heights_from_hosts(graph, *distances), std::vector<char>(30, 0));
         auto sorted = position;
         std::sort(sorted.begin(), sorted.end());
         std::vector<std::uint32_t> expected(30);
@@ -67,10 +68,11 @@ TEST(Graph, UpDownOrderHasOneFirstSwitchPerComponent) {
         unsigned firsts = 0;
         for (std::uint32_t at = 0; at < 30; ++at) {
             const auto groups = graph.groups_of(at);
-            firsts += std::none_of(groups.begin(), groups.end(),
-                                   [&](const PortGroup& group) { return position[group.peer] < position[at]; })
-                          ? 1
-                          : 0;
+            firsts +=
+                std::none_of(groups.begin(), groups.end(),
+                             [&](const PortGroup& group) { return position[group.peer] < position[at]; })
+                    ? 1
+                    : 0;
         }
         EXPECT_EQ(firsts, 11U);
     }

@@ -13,12 +13,14 @@ double worst_over_mean(const Quality& quality) {
 }
 
 TEST(Quality, IntactFatTreesAreEvenOnEveryLevel) {
-    for (const char* spec : {"fat-tree:radix=8,levels=2", "fat-tree:radix=16,levels=3", "fat-tree:radix=4,levels=4"}) {
+    for (const char* spec :
+         {"fat-tree:radix=8,levels=2", "fat-tree:radix=16,levels=3", "fat-tree:radix=4,levels=4"}) {
         const Topology topology = generated(spec);
         for (const char* engine : {"minhop", "updn"}) {
             const Quality quality = measure_quality(topology, routes_of(engine, topology), 2);
             for (const LevelLoad& level : quality.levels) {
-                EXPECT_LE(static_cast<double>(level.max), level.mean * 1.001) << spec << " " << engine << level.level;
+                EXPECT_LE(static_cast<double>(level.max), level.mean * 1.001)
+                    << spec << " " << engine << level.level;
             }
             EXPECT_EQ(quality.unused_links, 0U);
             EXPECT_DOUBLE_EQ(quality.max_dilation, 1.0);
@@ -34,7 +36,8 @@ TEST(Quality, TorusIsNearlyEvenUnderMinhop) {
 TEST(Quality, AgreesWithCountingEveryPath) {
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
         const auto switches = static_cast<unsigned>(5 + seed);
-        const Topology topology = FabricMaker{.switches = switches, .links = random_links(switches, 9, seed)}.make();
+        const Topology topology =
+            FabricMaker{.switches = switches, .links = random_links(switches, 9, seed)}.make();
         const Routes routes = routes_of("updn", topology);
         std::map<std::pair<std::uint32_t, std::uint8_t>, std::uint64_t> load;
         double hops = 0;

@@ -19,7 +19,8 @@ TEST(Route, RingFallsToUpDownAndSaysWhy) {
     const auto outcome = route(topology, nullptr, RouteOptions{});
     ASSERT_TRUE(outcome);
     ASSERT_EQ(outcome->attempts.size(), 2U);
-    EXPECT_NE(outcome->attempts[0].refused_because.find("could deadlock: credit loop over 4 links"), std::string::npos)
+    EXPECT_NE(outcome->attempts[0].refused_because.find("could deadlock: credit loop over 4 links"),
+              std::string::npos)
         << outcome->attempts[0].refused_because;
     EXPECT_EQ(outcome->routes.engine, "updn");
     EXPECT_TRUE(outcome->verdict.credit_loop_free);
