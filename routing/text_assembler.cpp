@@ -185,6 +185,9 @@ void TextAssembler::plug(const CableStatement& near, const CableStatement& far) 
 }
 
 base::Result<Netlist> TextAssembler::finish() {
+    if (netlist_.nodes.empty()) {
+        return error(1, "no node is described in this text");
+    }
     for (std::size_t index = 0; index < statements_.size(); ++index) {  // grows by the ends nobody stated
         if (auto done = mirror(index); !done) {
             return tl::unexpected(done.error());

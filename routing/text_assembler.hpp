@@ -53,7 +53,6 @@ public:
     [[nodiscard]] base::Result<std::uint32_t> add_node(NetlistNode node, std::uint32_t ports,
                                                        std::uint32_t line);
     [[nodiscard]] NetlistNode& node(std::uint32_t index) { return netlist_.nodes[index]; }
-    [[nodiscard]] std::size_t node_count() const { return netlist_.nodes.size(); }
     [[nodiscard]] std::optional<std::uint32_t> find(std::string_view id) const;
     [[nodiscard]] std::optional<std::uint32_t> find(mad::Guid guid) const;
 
@@ -67,7 +66,7 @@ public:
     [[nodiscard]] mad::LidRange checked_lids(std::uint64_t base, std::uint64_t lmc, std::uint32_t line,
                                              std::string_view whose);
 
-    /// Plugs all cables. Errors: the two ends of a cable contradict each other.
+    /// Plugs all cables. Errors: no nodes; the two ends of a cable contradict each other.
     [[nodiscard]] base::Result<Netlist> finish();
 
 private:

@@ -166,9 +166,6 @@ public:
                 return tl::unexpected(done.error());
             }
         }
-        if (out_.node_count() == 0) {
-            return out_.error(lines_.number(), "no Switch, Ca, Hca or Rt record in this text");
-        }
         for (const Pending& cable : cables_) {
             if (auto done = resolve(cable); !done) {
                 return tl::unexpected(done.error());
@@ -294,6 +291,9 @@ private:
         if (!ports || !id || id->empty()) {
             return error(
                 "a node record starts with its type, port count and quoted name, like Switch 36 \"S-..\"");
+        }
+        if (std::ranges::any_of(*id, [](unsigned char letter) { return letter < 0x20 || letter == 0x7F; })) {
+            return error("a node's name has control characters in it");
         }
         NetlistNode node;
         node.type = type == kSwitch ? mad::NodeType::switch_

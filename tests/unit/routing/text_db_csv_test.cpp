@@ -88,6 +88,9 @@ TEST(TextDbCsv, TakesFdr10FromTheVendorsSection) {
 
 TEST(TextDbCsv, RefusesWhatIsCutOffOrRefersToNothing) {
     EXPECT_NE(failure(kNodes).find("no LINKS section"), std::string::npos);
+    EXPECT_NE(
+        failure("START_NODES\nNodeGUID\nEND_NODES\nSTART_LINKS\nNodeGuid1\nEND_LINKS\n").find("no node"),
+        std::string::npos);
     EXPECT_NE(failure(kLinks).find("no NODES section"), std::string::npos);
     EXPECT_NE(
         failure(std::string(kNodes) + "START_LINKS\nNodeGuid1,PortNum1,NodeGuid2,PortNum2\n").find("cut off"),

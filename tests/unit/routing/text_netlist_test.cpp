@@ -178,6 +178,7 @@ TEST(TextNetlist, RefusesWhatItCannotRead) {
     EXPECT_TRUE(failure("[1] \"a\"[1]\nHca 1 \"a\"\n").starts_with("t:1: "));
     EXPECT_TRUE(failure("Hca 1 \"a\"\nSwitch 255 \"b\"\n").starts_with("t:2: "));
     EXPECT_TRUE(failure("Hca 1 \"a\"\nSwitch 3 \"b\n").starts_with("t:2: "));
+    EXPECT_TRUE(failure("Hca 1 \"a\"\nHca 1 \"a\x0f\"\n").starts_with("t:2: "));
     EXPECT_TRUE(failure("Hca 1 \"a\"\ncaguid=0xxyz\n").starts_with("t:2: "));
     EXPECT_TRUE(failure("Hca 1 \"a\"\ninclude \"other\"\n").starts_with("t:2: "));
 }
