@@ -1,7 +1,6 @@
 // Each kind of fault, as a subnet manager would meet it.
 #include <gtest/gtest.h>
 
-#include "sim/trap_desk.hpp"
 #include "sim_bench.hpp"
 
 namespace ibf::sim {
@@ -16,15 +15,6 @@ using mad::PortState;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-void inject(SimBench& bench, const std::string& text) {
-    const auto faults = parse_faults(text, "test");
-    ASSERT_TRUE(faults) << faults.error().message;
-    for (const Fault& fault : *faults) {
-        const base::Result<void> done = bench.sim.inject(fault, bench.now);
-        ASSERT_TRUE(done) << done.error().message;
-    }
-}
 
 TEST(Script, DropStrikesSoOftenAndThenNoMore) {
     SimBench bench(star_of_four());
@@ -221,71 +211,6 @@ TEST(Script, ScheduledFaultsComeAtTheirTime) {
     EXPECT_EQ(bench.sim.port_info(0, PortNum{2}).state, PortState::down);
     bench.pass(milliseconds{50});
     EXPECT_EQ(bench.sim.port_info(0, PortNum{2}).state, PortState::init);
-}
-
-TEST(Traps, LinkChangeIsToldUntilRepressed) {
-    SimBench bench(star_of_four());
-    bring_up(bench);
-    inject(bench, "link-down sw/2");
-    bench.pass(milliseconds{1});
-    std::vector<mad::Smp> traps = bench.unsolicited();
-    ASSERT_EQ(traps.size(), 1U);
-    const mad::Notice notice = mad::decode_notice(traps[0].data);
-    EXPECT_EQ(notice.trap_number, kTrapLinkState);
-    EXPECT_EQ(notice.subject_lid(), lid_of(0));
-    bench.pass(seconds{1});
-    const std::vector<mad::Smp> again = bench.unsolicited();
-    ASSERT_EQ(again.size(), 1U);
-    EXPECT_EQ(again[0].header.tid, traps[0].header.tid);
-
-    mad::Smp repress = again[0];
-    repress.header.method = static_cast<std::uint8_t>(Method::trap_repress);
-    static_cast<void>(bench.ask_lid(repress, lid_of(0)));
-    bench.pass(seconds{10});
-    EXPECT_TRUE(bench.unsolicited().empty());
-}
-
-TEST(Traps, AreSentAtMostSoOftenAndNotByTheMute) {
-    SimBench bench(star_of_four());
-    bring_up(bench);
-    inject(bench, "link-down sw/2");
-    bench.pass(seconds{60});
-    EXPECT_EQ(bench.unsolicited().size(), SimOptions{}.trap_sends);
-    inject(bench, "mute-traps sw\nlink-up sw/2");
-    bench.pass(seconds{60});
-    EXPECT_TRUE(bench.unsolicited().empty());
-    EXPECT_TRUE(bench.sim.switch_info(0).port_state_change);  // what a light sweep finds instead
-}
-
-TEST(Traps, ScriptedStormsAndCapabilityChanges) {
-    SimBench bench(star_of_four());
-    bring_up(bench);
-    inject(bench, "trap sw/3 number=131 count=20 delay=1ms");
-    bench.pass(seconds{1});
-    const std::vector<mad::Smp> storm = bench.unsolicited();
-    ASSERT_EQ(storm.size(), 20U);
-    const mad::Notice notice = mad::decode_notice(storm[0].data);
-    EXPECT_EQ(notice.trap_number, 131);
-    EXPECT_EQ(notice.subject_lid(), lid_of(0));
-    EXPECT_EQ(notice.details[4], 3);
-
-    const Simulator::ClientId rival = bench.sim.join("h2", 0, {}).value();
-    bench.sim.set_is_sm(rival, true);
-    bench.pass(milliseconds{1});
-    const std::vector<mad::Smp> changes = bench.unsolicited();
-    ASSERT_EQ(changes.size(), 1U);
-    EXPECT_EQ(mad::decode_notice(changes[0].data).trap_number, kTrapCapability);
-    EXPECT_EQ(mad::decode_notice(changes[0].data).subject_lid(), lid_of(2));
-}
-
-TEST(Traps, AScriptedTrapOfANodeWithoutLidReachesTheSm) {
-    SimBench bench(star_of_four());
-    bench.sim.set_is_sm(bench.client, true);
-    inject(bench, "trap sw number=128");
-    bench.pass(milliseconds{1});
-    const std::vector<mad::Smp> traps = bench.unsolicited();
-    ASSERT_EQ(traps.size(), 1U);
-    EXPECT_EQ(mad::decode_notice(traps[0].data).issuer_lid, mad::kLidNone);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <deque>
 #include <utility>
 
+#include <gtest/gtest.h>
+
 namespace ibf::sim {
 
 using mad::Attribute;
@@ -284,6 +286,15 @@ std::size_t bring_up(SimBench& bench) {
     failures += move_all(bench, paths, PortState::active);
     bench.inbox.clear();
     return failures;
+}
+
+void inject(SimBench& bench, const std::string& text) {
+    const auto faults = parse_faults(text, "test");
+    ASSERT_TRUE(faults) << faults.error().message;
+    for (const Fault& fault : *faults) {
+        const base::Result<void> done = bench.sim.inject(fault, bench.now);
+        ASSERT_TRUE(done) << done.error().message;
+    }
 }
 
 }  // namespace ibf::sim

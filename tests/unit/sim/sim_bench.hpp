@@ -58,6 +58,9 @@ public:
     std::uint64_t next_tid = 100;
 };
 
+/// Injects a fault script now; it must be right.
+void inject(SimBench& bench, const std::string& text);
+
 /// Brings a fabric up as a subnet manager does, over MADs alone: LIDs (node + 1), tables of shortest paths,
 /// MTU and VLs, Armed, Active. For these tests; it proves that the wire rules can be kept. Returns the Sets
 /// refused.
