@@ -292,14 +292,15 @@ private:
             return error(
                 "a node record starts with its type, port count and quoted name, like Switch 36 \"S-..\"");
         }
-        if (std::ranges::any_of(*id, [](unsigned char letter) { return letter < 0x20 || letter == 0x7F; })) {
-            return error("a node's name has control characters in it");
-        }
         NetlistNode node;
         node.type = type == kSwitch ? mad::NodeType::switch_
                     : type == kCa   ? mad::NodeType::ca
                                     : mad::NodeType::router;
         node.id = with_module(*id);
+        if (std::ranges::any_of(node.id,
+                                [](unsigned char letter) { return letter < 0x20 || letter == 0x7F; })) {
+            return error("a node's name has control characters in it");
+        }
         node.guid = mad::Guid{take_guid(type, *id, *ports)};
         node.system_guid = system_guid_ == 0 ? node.guid : mad::Guid{system_guid_};
         node.vendor_id = vendor_id_;
