@@ -53,10 +53,17 @@ class Daemon:
         return json.loads(self.ask(*arguments, "--json", **kwargs))
 
     def wait_up(self, seconds):
-        deadline = time.monotonic() + 10
-        while not os.path.exists(self.socket) and self.process.poll() is None and time.monotonic() < deadline:
+        """`ibfabric status --wait-up`, given up at once if the daemon dies."""
+        waiting = subprocess.Popen([self.cli, "status", "--wait-up", str(seconds), "--socket", self.socket],
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        while waiting.poll() is None and self.process.poll() is None:
             time.sleep(0.02)
-        self.ask("status", "--wait-up", str(seconds), timeout=seconds + 30)
+        if self.process.poll() is not None:
+            waiting.kill()
+        complaint = waiting.communicate()[1]
+        if self.process.poll() is not None or waiting.returncode != 0:
+            raise judges.Disagreement(f"the subnet did not come up in {seconds} s: {complaint}\n"
+                                      f"the daemon's last words:\n{self.last_words()}")
 
     def export(self, kind):
         path = os.path.join(self.folder, "export-" + kind)
