@@ -16,7 +16,6 @@ using fabric::Port;
 using fabric::PortRef;
 
 constexpr std::uint32_t kExtendedSpeedsBit = 0x80000000U;  ///< PortInfo modifier: "I know extended speeds"
-constexpr std::uint32_t kUnknownDevice = 0x80000000U;      ///< target ids of devices that have no index yet
 
 /// Devices that know FDR10 and tell it only in the vendor's ExtendedPortInfo (SwitchX, ConnectX-3, Connect-IB).
 bool may_run_fdr10(const mad::NodeInfo& info) {
@@ -41,8 +40,8 @@ void Discovery::ask(Ask what, std::uint32_t index, mad::PortNum port, const mad:
                     mad::Attribute attribute, std::uint32_t modifier) {
     mad::Request request;
     request.tag = Tag{what, port.value(), input_.epoch, index}.pack();
-    // The window counts by device; a device that has no index yet is known by the question that looks for it.
-    request.target = what == Ask::node_info || what == Ask::verify_link ? kUnknownDevice | index : index;
+    const bool stranger = what == Ask::node_info || what == Ask::verify_link;
+    request.target = stranger ? stranger_target(index) : device_target(index);
     request.attribute = attribute;
     request.modifier = modifier;
     request.path = path;

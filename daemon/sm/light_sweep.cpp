@@ -50,7 +50,11 @@ LightSweep::LightSweep(std::shared_ptr<const fabric::Fabric> fabric, std::uint16
 void LightSweep::ask(Tag tag, const mad::DrPath& path, mad::Attribute attribute, std::uint32_t modifier) {
     mad::Request request;
     request.tag = tag.pack();
-    request.target = tag.ask == Ask::probe_silent ? 0x80000000U | tag.index : tag.index;
+    if (tag.ask == Ask::probe_silent) {
+        request.target = stranger_target(tag.index);
+    } else {
+        request.target = device_target(tag.ask == Ask::sm_info ? fabric_->sms[tag.index].at.node : tag.index);
+    }
     request.path = path;
     request.attribute = attribute;
     request.modifier = modifier;

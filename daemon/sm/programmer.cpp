@@ -84,7 +84,7 @@ mad::Request Programmer::make(Ask what, PortRef ref, mad::Attribute attribute, s
     const Node& node = input_.fabric->nodes[ref.node];
     mad::Request request;
     request.tag = Tag{what, ref.port.value(), input_.epoch, ref.node}.pack();
-    request.target = ref.node;
+    request.target = device_target(ref.node);
     request.method = what == Ask::recheck_port ? mad::Method::get : mad::Method::set;
     request.attribute = attribute;
     request.modifier = modifier;

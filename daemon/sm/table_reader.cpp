@@ -34,7 +34,7 @@ std::optional<mad::Request> TableReader::next() {
         }
         mad::Request request;
         request.tag = Tag{Ask::lft_get, 0, epoch_, index}.pack();
-        request.target = target.node;
+        request.target = device_target(target.node);
         request.attribute = mad::Attribute::linear_forwarding_table;
         request.modifier = block_;
         request.path = fabric_->nodes[target.node].path;

@@ -35,4 +35,9 @@ struct Tag {
     }
 };
 
+/// What the transaction window counts by, dense: devices by their node index, and devices that have none yet (nobody
+/// knows who hangs there) by the question that looks for them.
+[[nodiscard]] constexpr std::uint32_t device_target(std::uint32_t node) { return 2 * node; }
+[[nodiscard]] constexpr std::uint32_t stranger_target(std::uint32_t question) { return 2 * question + 1; }
+
 }  // namespace ibf::sm

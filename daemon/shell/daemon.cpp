@@ -1,0 +1,389 @@
+#include "daemon/shell/daemon.hpp"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/check.hpp"
+#include "base/log.hpp"
+#include "sim/simulator.hpp"
+
+namespace ibf::shell {
+namespace {
+
+using base::log;
+using base::LogLevel;
+using fabric::SmMode;
+
+constexpr base::Duration kWaitForPort = std::chrono::seconds{1};
+constexpr base::Duration kFlushAtStop = std::chrono::seconds{10};
+
+LogLevel level_of(fabric::EventRecord::Severity severity) {
+    switch (severity) {
+        case fabric::EventRecord::Severity::info: return LogLevel::info;
+        case fabric::EventRecord::Severity::warning: return LogLevel::warning;
+        case fabric::EventRecord::Severity::error: return LogLevel::error;
+    }
+    return LogLevel::info;
+}
+
+base::Result<std::vector<sim::Fault>> load_faults(const std::string& path) {
+    std::ifstream file(path);
+    if (!file) {
+        return base::fail(base::ErrorKind::io, fmt::format("cannot read fault script {}: {}", path, std::strerror(errno)));
+    }
+    std::stringstream text;
+    text << file.rdbuf();
+    return sim::parse_faults(text.str(), path);
+}
+
+}  // namespace
+
+Daemon::Daemon(DaemonOptions options) : options_(std::move(options)) {}
+
+Daemon::~Daemon() {
+    // Producers first, then what they post into.
+    api_.reset();
+    transport_.reset();
+    router_.reset();
+    writer_.reset();
+}
+
+// --- start ------------------------------------------------------------------------------------------------------
+
+base::Result<void> Daemon::prepare() {
+    auto loop = EventLoop::create();
+    if (!loop) {
+        return tl::unexpected(loop.error());
+    }
+    loop_ = std::move(*loop);
+    // Signals are blocked before any thread starts, so that only the loop sees them.
+    loop_->on_signals({SIGINT, SIGTERM, SIGHUP}, [this](int number) { on_signal(number); });
+    std::signal(SIGPIPE, SIG_IGN);
+    loop_->watch(received_.wake_fd(), [this] { on_mads(); });
+    loop_->watch(events_.wake_fd(), [this] { on_events(); });
+    if (auto opened = open_database(); !opened) {
+        return opened;
+    }
+    router_ = std::make_unique<RouteWorker>([this](core::RoutesReady ready) {
+        IBF_CHECK(events_.push(core::Event{std::move(ready)}), "the event mailbox is full");
+    });
+    show_waiting("starting");
+    const std::string& socket = options_.config.socket;
+    if (const auto folder = std::filesystem::path(socket).parent_path(); !folder.empty()) {
+        std::error_code ignored;
+        std::filesystem::create_directories(folder, ignored);
+    }
+    auto api = ApiServer::start(socket, [this] { return shown(); }, [this](api::AdminCommand command) {
+        if (!events_.push(core::Event{core::AdminRequested{command}})) {
+            log(LogLevel::warning, "a command was refused: too many wait");
+        }
+    });
+    if (!api) {
+        return tl::unexpected(api.error());
+    }
+    api_ = std::move(*api);
+    return {};
+}
+
+base::Result<void> Daemon::open_database() {
+    const std::filesystem::path folder = options_.config.state_dir;
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    const std::string path = (folder / "ibfabric.db").string();
+    auto opened = db::Database::open(path, options_.config.history, [](std::string text) { log(LogLevel::warning, "database: {}", text); });
+    if (opened) {
+        if (auto stored = (*opened)->load()) {
+            stored_ = std::move(*stored);
+            writer_ = std::make_unique<db::Writer>(std::move(*opened), options_.config.database_queue_max, [this](std::string text) {
+                if (!events_.push(core::Event{core::DatabaseState{std::move(text)}})) {
+                    log(LogLevel::warning, "the state of the database was not passed on: too many events wait");
+                }
+            });
+            return {};
+        } else {
+            database_text_ = stored.error().message;
+        }
+    } else if (opened.error().kind == base::ErrorKind::refused) {
+        return tl::unexpected(opened.error());
+    } else {
+        database_text_ = opened.error().message;
+    }
+    log(LogLevel::warning, "no history is kept and LIDs are taken from the fabric: {}", database_text_);
+    return {};
+}
+
+std::string Daemon::transport_name() const {
+    const mad::LocalPort local = transport_->local_port();
+    return options_.sim_spec.empty() ? fmt::format("umad {}/{}", local.device, local.port)
+                                     : fmt::format("sim {}", options_.sim_spec);
+}
+
+base::Result<std::unique_ptr<mad::Transport>> Daemon::open_transport() const {
+    if (options_.sim_spec.empty()) {
+        mad::UmadOptions umad;
+        const std::string& port = options_.config.port;
+        const auto slash = port.find('/');
+        umad.device = port.substr(0, slash);
+        umad.port = slash == std::string::npos ? std::uint8_t{0} : static_cast<std::uint8_t>(std::stoi(port.substr(slash + 1)));
+        if (options_.config.port_guid != mad::Guid{}) {
+            umad.port_guid = options_.config.port_guid;
+        }
+        return mad::open_umad(umad);
+    }
+    auto netlist = routing::netlist_from_spec(options_.sim_spec);
+    if (!netlist) {
+        return tl::unexpected(netlist.error());
+    }
+    auto simulator = std::make_unique<sim::Simulator>(std::move(*netlist), sim::SimOptions{});
+    if (!options_.sim_faults.empty()) {
+        auto faults = load_faults(options_.sim_faults);
+        if (!faults) {
+            return tl::unexpected(faults.error());
+        }
+        simulator->schedule(*faults);
+    }
+    return sim::make_sim_transport(std::move(simulator), options_.sim_node, 0);
+}
+
+/// Takes the port, or says what is missing and tries again: a daemon that starts before its adapter waits for it.
+void Daemon::try_transport() {
+    auto transport = open_transport();
+    if (!transport && !options_.sim_spec.empty()) {
+        log(LogLevel::error, "{}", transport.error().message);
+        exit_code_ = 2;
+        return loop_->quit(exit_code_);
+    }
+    if (!transport && transport.error().kind == base::ErrorKind::usage) {
+        log(LogLevel::error, "{}", transport.error().message);
+        exit_code_ = 2;
+        return loop_->quit(exit_code_);
+    }
+    if (!transport) {
+        show_waiting(transport.error().message);
+        if (options_.once) {
+            exit_code_ = 1;
+            return loop_->quit(exit_code_);
+        }
+        return loop_->set_timer(base::monotonic_now() + kWaitForPort, [this] { try_transport(); });
+    }
+    transport_ = std::move(*transport);
+    begin();
+}
+
+void Daemon::begin() {
+    const mad::LocalPort local = transport_->local_port();
+    core::CoreStart start;
+    start.sm.config = std::make_shared<const sm::SmConfig>(options_.config.sm);
+    start.sm.stored = std::move(stored_);
+    start.sm.local = local;
+    start.sm.now = base::monotonic_now();
+    start.sm.wall = base::wall_now();
+    start.transport = transport_name();
+    start.config_path = options_.config_path;
+    start.state_dir = options_.config.state_dir;
+    core_ = std::make_unique<core::Core>(std::move(start));
+    base::set_check_dump([this] { return core_->recorder().format(); });
+    log(LogLevel::info, "subnet manager on {} (port GUID {})", transport_name(), local.port_guid);
+    transport_->start([this](mad::WireMad&& mad) {
+        static_cast<void>(received_.push(std::move(mad)));  // full: lost, as on the wire; retried by its sender
+    });
+    if (const auto on = transport_->set_is_sm(true); !on) {
+        log(LogLevel::warning, "the port is not marked as a subnet manager's: {}", on.error().message);
+    }
+    core_->begin(base::monotonic_now(), effects_);
+    execute();
+    if (database_text_ != "ok") {
+        handle(core::DatabaseState{database_text_});
+    }
+    after();
+}
+
+int Daemon::run() {
+    if (const auto ready = prepare(); !ready) {
+        log(LogLevel::error, "{}", ready.error().message);
+        return 2;
+    }
+    EventLoop::notify("READY=1");
+    loop_->set_timer(base::monotonic_now(), [this] { try_transport(); });
+    const int code = loop_->run();
+    if (code < 0) {
+        log(LogLevel::error, "event loop: {}", std::strerror(-code));
+        return 2;
+    }
+    return exit_code_;
+}
+
+// --- the loop ---------------------------------------------------------------------------------------------------
+
+void Daemon::on_mads() {
+    received_.drain(mad_batch_);
+    for (mad::WireMad& mad : mad_batch_) {
+        handle(core::MadReceived{std::move(mad)});
+    }
+    after();
+}
+
+void Daemon::on_events() {
+    events_.drain(event_batch_);
+    for (core::Event& event : event_batch_) {
+        const auto* admin = std::get_if<core::AdminRequested>(&event);
+        if (admin != nullptr && admin->command.kind == api::AdminCommand::Kind::reload) {
+            reload();
+        } else if (core_) {
+            handle(std::move(event));
+        } else if (auto* state = std::get_if<core::DatabaseState>(&event)) {
+            database_text_ = state->text;
+        }
+    }
+    after();
+}
+
+void Daemon::on_deadline() {
+    handle(core::Deadline{});
+    after();
+}
+
+void Daemon::handle(core::Event event) {
+    core_->handle(std::move(event), base::monotonic_now(), effects_);
+    execute();
+}
+
+void Daemon::execute() {
+    for (core::Effect& effect : effects_) {
+        if (auto* send = std::get_if<sm::SendMad>(&effect)) {
+            if (const auto sent = transport_->send(send->mad); !sent) {
+                log(LogLevel::debug, "send: {}", sent.error().message);
+                failed_sends_.emplace_back(core::SendFailed{std::move(send->mad)});
+            }
+        } else if (auto* job = std::get_if<sm::ComputeRoutes>(&effect)) {
+            router_->post(std::move(*job));
+        } else if (auto* persist = std::get_if<sm::Persist>(&effect)) {
+            if (writer_) {
+                writer_->post(std::move(persist->batch));
+            }
+        } else if (auto* announce = std::get_if<sm::Announce>(&effect)) {
+            log(level_of(announce->event.severity), "{}: {}", announce->event.kind, announce->event.text);
+        } else if (auto* progress = std::get_if<sm::Progress>(&effect)) {
+            log(LogLevel::info, "{}", progress->text);
+        }
+    }
+    effects_.clear();
+}
+
+/// After each turn of the loop: failed sends come back as events, readers get the new snapshot, the timer is set.
+void Daemon::after() {
+    if (!core_ || stopping_) {
+        return;
+    }
+    while (!failed_sends_.empty()) {
+        std::vector<core::Event> failed = std::move(failed_sends_);
+        failed_sends_.clear();
+        for (core::Event& event : failed) {
+            handle(std::move(event));
+        }
+    }
+    show(core_->snapshot(base::monotonic_now()));
+    const auto snapshot = shown();
+    if (const std::string status = fmt::format("STATUS={}", snapshot->mode_text); status != last_status_) {
+        last_status_ = status;
+        EventLoop::notify(status);
+    }
+    if (options_.once && !snapshot->sweeps.empty() && (core_->at_rest() || snapshot->mode != SmMode::up)) {
+        exit_code_ = snapshot->mode == SmMode::up ? 0 : 1;
+        return stop();
+    }
+    arm();
+}
+
+void Daemon::arm() {
+    if (const auto at = core_->next_deadline()) {
+        loop_->set_timer(*at, [this] { on_deadline(); });
+    }
+}
+
+void Daemon::show(std::shared_ptr<const fabric::Snapshot> snapshot) {
+    const std::lock_guard lock(shown_mutex_);
+    shown_ = std::move(snapshot);
+}
+
+std::shared_ptr<const fabric::Snapshot> Daemon::shown() const {
+    const std::lock_guard lock(shown_mutex_);
+    return shown_;
+}
+
+void Daemon::show_waiting(const std::string& text) {
+    auto snapshot = std::make_shared<fabric::Snapshot>();
+    snapshot->mode = SmMode::waiting;
+    snapshot->mode_text = text;
+    snapshot->state_dir = options_.config.state_dir;
+    snapshot->config_path = options_.config_path;
+    snapshot->database_text = database_text_;
+    snapshot->published = base::wall_now();
+    show(std::move(snapshot));
+    if (text != last_wait_ && text != "starting") {
+        last_wait_ = text;
+        log(LogLevel::warning, "waiting for umad: {}", text);
+        EventLoop::notify(fmt::format("STATUS=waiting for umad: {}", text));
+    }
+}
+
+// --- signals ----------------------------------------------------------------------------------------------------
+
+void Daemon::on_signal(int number) {
+    if (number == SIGHUP) {
+        return reload();
+    }
+    if (stopping_) {
+        return;
+    }
+    log(LogLevel::info, "{}: stopping; the forwarding tables stay in the switches", number == SIGINT ? "interrupted" : "terminated");
+    stop();
+}
+
+void Daemon::reload() {
+    if (options_.config_path.empty()) {
+        log(LogLevel::warning, "reload: there is no configuration file (start with --config PATH)");
+        return;
+    }
+    EventLoop::notify(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", base::monotonic_now().time_since_epoch().count() / 1000));
+    auto loaded = load_config(options_.config_path);
+    if (!loaded) {
+        log(LogLevel::error, "reload refused, the running configuration stays:\n{}", loaded.error().message);
+        if (core_) {
+            handle(core::ConfigReplaced{nullptr, loaded.error().message});
+        }
+    } else {
+        for (const std::string& key : changed_at_start_only(options_.config, *loaded)) {
+            log(LogLevel::warning, "reload: {} takes a restart to change", key);
+        }
+        options_.config.sm = loaded->sm;
+        log(LogLevel::info, "configuration read from {}", options_.config_path);
+        if (core_) {
+            handle(core::ConfigReplaced{std::make_shared<const sm::SmConfig>(loaded->sm), {}});
+        }
+    }
+    EventLoop::notify("READY=1");
+    after();
+}
+
+void Daemon::stop() {
+    stopping_ = true;
+    EventLoop::notify("STOPPING=1");
+    if (core_) {
+        core_->stop(base::monotonic_now(), effects_);
+        execute();
+        static_cast<void>(transport_->set_is_sm(false));
+    }
+    if (writer_ && !writer_->flush(kFlushAtStop)) {
+        log(LogLevel::warning, "the database did not take everything in time: the next start reads the tables from the switches");
+    }
+    loop_->quit(exit_code_);
+}
+
+}  // namespace ibf::shell

@@ -1,0 +1,87 @@
+// DOC: the daemon's shell: threads, descriptors, files and the order of start and stop.
+//
+// Owns the loop, the transport, the core (which only the loop's thread touches), the routing and database threads and
+// the API server. It executes effects in order and turns what comes of them into events. No subnet logic here.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/mailbox.hpp"
+#include "daemon/core/core.hpp"
+#include "daemon/shell/api_server.hpp"
+#include "daemon/shell/config_file.hpp"
+#include "daemon/shell/event_loop.hpp"
+#include "daemon/shell/route_worker.hpp"
+#include "db/database.hpp"
+#include "mad/transport.hpp"
+
+namespace ibf::shell {
+
+struct DaemonOptions {
+    DaemonConfig config;
+    std::string config_path;      ///< empty: built-in defaults
+    std::string sim_spec;         ///< empty: real ports
+    std::string sim_node;         ///< where the SM joins; empty: the first adapter with a link
+    std::string sim_faults;       ///< fault script file
+    bool once = false;            ///< leave after the first sweep
+};
+
+class Daemon {
+public:
+    explicit Daemon(DaemonOptions options);
+    ~Daemon();
+    Daemon(const Daemon&) = delete;
+    Daemon& operator=(const Daemon&) = delete;
+
+    /// Runs until a signal (or, with `once`, the first sweep) ends it. 0: clean; 1: `once` found no subnet up; 2: cannot start.
+    [[nodiscard]] int run();
+
+private:
+    [[nodiscard]] base::Result<void> prepare();
+    [[nodiscard]] base::Result<void> open_database();
+    [[nodiscard]] base::Result<std::unique_ptr<mad::Transport>> open_transport() const;
+    void try_transport();
+    void begin();
+    void on_mads();
+    void on_events();
+    void on_signal(int number);
+    void on_deadline();
+    void reload();
+    void handle(core::Event event);
+    void execute();
+    void after();
+    void show(std::shared_ptr<const fabric::Snapshot> snapshot);
+    [[nodiscard]] std::shared_ptr<const fabric::Snapshot> shown() const;
+    void show_waiting(const std::string& text);
+    void arm();
+    void stop();
+    [[nodiscard]] std::string transport_name() const;
+
+    DaemonOptions options_;
+    std::unique_ptr<EventLoop> loop_;
+    base::Mailbox<mad::WireMad> received_{1U << 16U};
+    base::Mailbox<core::Event> events_{4096};
+    std::unique_ptr<db::Writer> writer_;
+    db::Stored stored_;
+    std::string database_text_ = "ok";
+    std::unique_ptr<RouteWorker> router_;
+    std::unique_ptr<ApiServer> api_;
+    std::unique_ptr<mad::Transport> transport_;
+    std::unique_ptr<core::Core> core_;
+    core::Effects effects_;
+    std::vector<core::Event> failed_sends_;
+    std::vector<mad::WireMad> mad_batch_;
+    std::vector<core::Event> event_batch_;
+    mutable std::mutex shown_mutex_;
+    std::shared_ptr<const fabric::Snapshot> shown_;
+    std::string last_status_;
+    std::string last_wait_;
+    bool stopping_ = false;
+    int exit_code_ = 0;
+};
+
+}  // namespace ibf::shell
