@@ -79,8 +79,10 @@ public:
 
 private:
     void on_read(beast::error_code error) {
-        if (error == http::error::end_of_stream || error == beast::error::timeout ||
-            error.category() == asio::error::get_system_category()) {
+        // Success is of the system category too: whether there was an error at all comes first.
+        const bool gone = error == http::error::end_of_stream || error == beast::error::timeout ||
+                          error.category() == asio::error::get_system_category();
+        if (error && gone) {
             return close();
         }
         if (error) {
