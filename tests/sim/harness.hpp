@@ -1,0 +1,129 @@
+// DOC: a subnet manager and a simulated fabric in one virtual time.
+//
+// A Lab owns a Simulator and, between start() and stop() or kill(), a SubnetManager joined to it. Effects are executed
+// where they arise: MADs go to the simulator, routes are computed at once by one thread, records go to a db::Stored in
+// memory, so that the next start() finds what a restarted daemon would find. Nothing waits for real time.
+//
+// The checks at the end read the simulator alone (its tables, its ports), never the SM under test.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "daemon/sm/subnet_manager.hpp"
+#include "sim/simulator.hpp"
+
+namespace ibf::test {
+
+struct LabOptions {
+    sim::SimOptions sim;
+    sm::SmConfig config;
+    std::string at;          ///< node the SM joins at; empty: the first adapter with a cable
+    std::uint8_t port = 0;   ///< 0: its first cabled one
+};
+
+class Lab {
+public:
+    Lab(routing::Netlist netlist, LabOptions options);
+    explicit Lab(routing::Netlist netlist);
+    ~Lab();
+    Lab(const Lab&) = delete;
+    Lab& operator=(const Lab&) = delete;
+
+    // --- the SM's life ---
+    void start();
+    void stop();                                    ///< clean, as on SIGTERM
+    void kill();                                    ///< as on SIGKILL: nothing is said to anybody
+    void replace_config(const sm::SmConfig& config);
+    void request_sweep(sm::SweepScope scope);
+
+    // --- time ---
+    void advance(base::Duration duration);
+    /// Until the condition holds (true) or the time is over (false); checked after each instant.
+    [[nodiscard]] bool run_until(const std::function<bool()>& condition, base::Duration limit);
+    /// Until the SM is up, idle and has nothing pending. False: not within the limit.
+    [[nodiscard]] bool run_until_up(base::Duration limit);
+
+    // --- faults ---
+    /// A fault script, from now on; it must be right.
+    void inject(const std::string& script);
+
+    // --- what was seen ---
+    [[nodiscard]] std::uint64_t sets(mad::Attribute attribute) const;
+    [[nodiscard]] std::uint64_t gets(mad::Attribute attribute) const;
+    [[nodiscard]] std::uint64_t all_sets() const;
+    [[nodiscard]] std::uint64_t sweeps(const std::string& scope) const;   ///< finished since forget_counts()
+    void forget_counts();
+    [[nodiscard]] std::size_t events(const std::string& kind) const;
+    [[nodiscard]] const fabric::EventRecord* find_event(const std::string& kind) const;
+    [[nodiscard]] fabric::Snapshot snapshot() const;
+    [[nodiscard]] bool has_isolation(fabric::IsolationReason reason) const;
+    [[nodiscard]] std::uint32_t node(const std::string& description) const;
+    [[nodiscard]] mad::Lid lid(std::uint32_t node, std::uint8_t port) const;
+    /// Every switch's entries for every LID up to its top, and every LID in use: equal text, same state.
+    [[nodiscard]] std::string tables_text() const;
+    [[nodiscard]] std::map<mad::Guid, mad::Lid> lids() const;
+
+    /// After each forwarding table Set that a switch took, no packet to any LID of that block may loop.
+    void watch_loops() { watch_loops_ = true; }
+    [[nodiscard]] const std::vector<std::string>& loops() const { return loops_; }
+    /// Called for each Announce and finished sweep, for transcripts.
+    std::function<void(const std::string&)> on_line;
+    /// Called for each MAD that an agent handled.
+    sim::Simulator::Observer on_mad;
+
+    sim::Simulator sim;
+    sim::Simulator::ClientId client = 0;
+    db::Stored stored;
+    base::Instant now{};
+    std::unique_ptr<sm::SubnetManager> sm;
+    std::vector<fabric::EventRecord> announced;
+    std::vector<mad::WireMad> sent_unasked;        ///< what the SM sent and no agent answers: TrapRepress, SMInfo answers
+    std::uint32_t persisted = 0;                   ///< batches
+    std::set<std::uint32_t> dead;                  ///< nodes whose agents were killed by inject()
+
+private:
+    void execute(sm::Effects& effects);
+    void persist(const db::Batch& batch);
+    void observe(base::Instant at, std::uint32_t node, const mad::Smp& request, mad::MadStatus status);
+    void check_block(std::uint32_t node, std::uint32_t block);
+    bool step(base::Instant until);
+    void note_sweeps();
+
+    LabOptions options_;
+    std::deque<mad::WireMad> inbox_;
+    std::map<mad::Attribute, std::uint64_t> sets_;
+    std::map<mad::Attribute, std::uint64_t> gets_;
+    std::map<std::string, std::uint64_t> sweeps_;
+    std::uint64_t sweeps_seen_ = 0;
+    bool watch_loops_ = false;
+    std::vector<std::string> loops_;
+};
+
+/// What an outside look finds wrong with a fabric at rest; empty is good. Looked at: nodes connected to the SM's over
+/// links that are up and agents that live. `left_out`: nodes that the test knows to be isolated.
+struct CheckOptions {
+    std::set<std::uint32_t> left_out;
+    std::uint32_t pairs_max = 4000;   ///< above this many, a seeded sample
+};
+[[nodiscard]] std::vector<std::string> problems(const Lab& lab, const CheckOptions& options);
+[[nodiscard]] std::string join_lines(const std::vector<std::string>& lines);
+
+/// Generator or file; fails the test when it cannot be loaded.
+[[nodiscard]] routing::Netlist netlist(const std::string& spec);
+
+/// The small fabrics that the cases name: T1 (one switch "sw", adapters "h1".."h4"), T2 (leaves "leaf1" "leaf2",
+/// spines "spine1" "spine2", four adapters a leaf "h1".."h8"; EDR). Leaf ports 1..4 hosts, 5 and 6 the spines.
+[[nodiscard]] routing::Netlist t1();
+[[nodiscard]] routing::Netlist t2();
+/// T2 with parameters: switch ports 1..hosts for hosts, then one per spine.
+[[nodiscard]] routing::Netlist leaf_spine(std::uint32_t leaves, std::uint32_t spines, std::uint32_t hosts,
+                                          mad::LinkSpeed speed);
+
+}  // namespace ibf::test
