@@ -469,24 +469,33 @@ void Discovery::ask_pkeys(std::uint32_t node, mad::PortNum port) {
         holder.pkeys = previous_node(item.guid())->ports[port.value()].pkeys;
         return;
     }
-    const unsigned blocks = (item.info.partition_cap + 31U) / 32U;
-    const mad::DrPath path = item.is_switch() ? item.path : holder.path;
-    for (unsigned block = 0; block < blocks; ++block) {
-        ask(Ask::pkey_block, node, port, path, mad::Attribute::pkey_table, block);
+    if (item.info.partition_cap > 0) {
+        ask_pkey_block(node, port, 0);
     }
+}
+
+void Discovery::ask_pkey_block(std::uint32_t node, mad::PortNum port, std::uint32_t block) {
+    const Node& item = fabric_.nodes[node];
+    const mad::DrPath path = item.is_switch() ? item.path : item.ports[port.value()].path;
+    ask(Ask::pkey_block, node, port, path, mad::Attribute::pkey_table, block);
 }
 
 void Discovery::on_pkeys(PortRef ref, const mad::Completion& completion) {
     Port& port = fabric_.port(ref);
     if (completion.kind != mad::Completion::Kind::reply) {
+        port.pkeys.clear();
         incomplete_ = true;  // read again in the next sweep; the node stays (C80)
         return;
     }
-    const std::size_t block = completion.request.modifier & 0xFFFFU;
-    if (port.pkeys.size() <= block) {
-        port.pkeys.resize(block + 1);
+    port.pkeys.push_back(mad::decode_pkey_block(completion.data));
+    // The question is whether the port is a full member of the default partition: the first block that says so answers
+    // it, and only a table that does not say so is read to its end, for a place to write.
+    const auto& keys = port.pkeys.back().keys;
+    const bool member = std::find(keys.begin(), keys.end(), mad::kPKeyDefaultFull) != keys.end();
+    const std::size_t blocks = (fabric_.nodes[ref.node].info.partition_cap + 31U) / 32U;
+    if (!member && port.pkeys.size() < blocks) {
+        ask_pkey_block(ref.node, ref.port, static_cast<std::uint32_t>(port.pkeys.size()));
     }
-    port.pkeys[block] = mad::decode_pkey_block(completion.data);
 }
 
 void Discovery::ask_sm(std::uint32_t node, mad::PortNum port) {

@@ -80,6 +80,7 @@ private:
     void ask_port_info(std::uint32_t node, mad::PortNum port);
     void ask_ports(std::uint32_t node);
     void ask_pkeys(std::uint32_t node, mad::PortNum port);
+    void ask_pkey_block(std::uint32_t node, mad::PortNum port, std::uint32_t block);
     void ask_sm(std::uint32_t node, mad::PortNum port);
     void ask_vendor_speed(std::uint32_t node, mad::PortNum port);
     void explore(fabric::PortRef from);

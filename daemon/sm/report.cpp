@@ -148,6 +148,14 @@ void SubnetManager::progress(base::Instant now, Effects& out) {
     out.emplace_back(Progress{std::move(text)});
 }
 
+/// The bring-up, phase by phase, for whoever watched it.
+void SubnetManager::tell_phases(Effects& out) const {
+    for (const fabric::PhaseReport& phase : report_.phases) {
+        out.emplace_back(Progress{fmt::format("  {:<12} {:>9} {:>10} MADs, {} of them Sets", phase.name,
+                                              base::format_duration(phase.time), phase.mads, phase.sets)});
+    }
+}
+
 // --- records and snapshot ---------------------------------------------------------------------------------------
 
 db::FabricRecord SubnetManager::fabric_record() const {

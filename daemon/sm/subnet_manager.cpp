@@ -554,6 +554,7 @@ void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& o
     }
     end_phase(now, out);
     if (first) {
+        tell_phases(out);
         announce(Severity::info, "subnet-up",
                  fmt::format("SUBNET UP: {} switches, {} end ports, {} links; {} engine; {} in {}, {} MADs",
                              view_->topology.switches.size(), view_->topology.end_ports.size(), fabric_->link_count(),

@@ -122,6 +122,7 @@ private:
     void begin_phase(std::string name, base::Instant now);
     void end_phase(base::Instant now, Effects& out);
     void progress(base::Instant now, Effects& out);
+    void tell_phases(Effects& out) const;
     [[nodiscard]] std::string progress_text() const;
 
     // MADs that are not answers.
