@@ -122,12 +122,12 @@ void SubnetManager::on_trap(const mad::WireMad& wire, const mad::Smp& smp, base:
                  guid, at.port, now, out);
     }
     SweepScope scope = SweepScope::light;
-    if (notice.trap_number == kTrapCapability) {
+    if (notice.trap_number == kTrapCapability && subject != sm_lid_) {  // our own IsSM bit is no news to us
         scope = SweepScope::full;  // what it tells of (capabilities, names, SMs) no switch can tell
         if (guid != mad::Guid{}) {
             renamed_.insert(guid);
         }
-    } else if (notice.trap_number != kTrapLinkState && notice.generic) {
+    } else if (notice.trap_number != kTrapLinkState && notice.trap_number != kTrapCapability && notice.generic) {
         announce(Severity::warning, "trap", fmt::format("trap {} from LID {} about LID {}", notice.trap_number,
                                                         notice.issuer_lid, subject), guid, at.port, now, out);
         return run(now, out);

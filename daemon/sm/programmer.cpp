@@ -123,7 +123,11 @@ std::optional<mad::Request> Programmer::switch_info_request(std::uint32_t index)
 std::optional<mad::Request> Programmer::port0_request(std::uint32_t index) {
     const PortRef ref{index, mad::PortNum{0}};
     const PortTarget target = target_of(ref);
-    if (!target.differs) {
+    const mad::PortInfo& now = input_.fabric->port(ref).info;
+    // Port 0 is always Active: only its addresses tell that it kept what it once acknowledged.
+    const bool addressed =
+        now.lid == target.set.lid && now.lmc == target.set.lmc && now.sm_lid == target.set.sm_lid;
+    if (!target.differs || (addressed && acknowledged(ref, target))) {
         return std::nullopt;
     }
     return port_set(Ask::port0_set, ref, target.set);
@@ -234,6 +238,11 @@ std::uint64_t Programmer::memory_key(PortRef ref) const {
     return node.guid().value() * 0x9e3779b97f4a7c15ULL + ref.port.value();
 }
 
+bool Programmer::acknowledged(PortRef ref, const PortTarget& target) const {
+    const auto remembered = input_.acknowledged->find(memory_key(ref));
+    return remembered != input_.acknowledged->end() && remembered->second == target.fingerprint;
+}
+
 mad::Request Programmer::port_set(Ask what, PortRef ref, mad::PortInfo set) const {
     return make(what, ref, mad::Attribute::port_info, ref.port.value(), mad::encode(set));
 }
@@ -281,9 +290,6 @@ std::optional<mad::Request> Programmer::port_request(PortRef ref) {
 std::optional<mad::Request> Programmer::arm_request(PortRef ref) {
     const Port& port = input_.fabric->port(ref);
     PortTarget target = target_of(ref);
-    const auto remembered = input_.acknowledged->find(memory_key(ref));
-    const bool acknowledged =
-        remembered != input_.acknowledged->end() && remembered->second == target.fingerprint;
     if (port.info.state == PortState::init) {
         if (input_.config->separate_arm && target.differs) {
             mad::PortInfo arm = target.set;
@@ -294,7 +300,7 @@ std::optional<mad::Request> Programmer::arm_request(PortRef ref) {
         target.set.state = PortState::armed;
         return port_set(Ask::arm, ref, target.set);
     }
-    if (!target.differs || acknowledged) {
+    if (!target.differs || acknowledged(ref, target)) {
         return std::nullopt;
     }
     if (target.needs_bounce) {
@@ -401,7 +407,7 @@ void Programmer::on_port_set(const Tag& tag, PortRef ref, const Completion& comp
         surprises_.push_back(fmt::format("{} was asked to be {} and is {}", place(ref), mad::to_string(asked.state),
                                          mad::to_string(port.info.state)));
     }
-    if (tag.ask == Ask::arm || tag.ask == Ask::configure) {
+    if (tag.ask == Ask::arm || tag.ask == Ask::configure || tag.ask == Ask::port0_set) {
         input_.acknowledged->insert_or_assign(memory_key(ref), target_of(ref).fingerprint);
     }
 }

@@ -93,6 +93,7 @@ private:
     [[nodiscard]] mad::Request port_set(Ask what, fabric::PortRef ref, mad::PortInfo set) const;
     [[nodiscard]] bool both_ends(fabric::PortRef ref) const;
     [[nodiscard]] PortTarget target_of(fabric::PortRef ref) const;
+    [[nodiscard]] bool acknowledged(fabric::PortRef ref, const PortTarget& target) const;
     [[nodiscard]] std::uint64_t memory_key(fabric::PortRef ref) const;
     [[nodiscard]] std::uint16_t top_for(const fabric::Node& node) const;
     void on_port_set(const Tag& tag, fabric::PortRef ref, const mad::Completion& completion);
