@@ -20,6 +20,11 @@ constexpr std::chrono::minutes kSweepWait{10};
 
 std::string number(const Json& row, const char* key) { return grouped(row.value(key, std::uint64_t{0})); }
 
+/// "1 link", "2 links".
+std::string counted(const Json& row, const char* key, std::string_view thing) {
+    return fmt::format("{} {}{}", number(row, key), thing, row.value(key, std::uint64_t{0}) == 1 ? "" : "s");
+}
+
 void add_line(std::string& out, std::string_view title, const std::string& text) {
     fmt::format_to(std::back_inserter(out), "{:<12}{}\n", title, text);
 }
@@ -46,8 +51,8 @@ void add_routing(std::string& out, const Json& status) {
         return;
     }
     const Json& routing = status["routing"];
-    add_line(out, "routing", fmt::format("{} serves, {} data lane(s), {} tables in force", field_text(routing, "engine"),
-                                         field_text(routing, "vls"), number(routing, "tables_in_force")));
+    add_line(out, "routing", fmt::format("{} serves on {}, {} tables in force", field_text(routing, "engine"),
+                                         counted(routing, "vls", "data lane"), number(routing, "tables_in_force")));
     for (const Json& attempt : routing["attempts"]) {
         const std::string why = attempt.value("serves", false)
                                     ? fmt::format("serves: computed in {}, proved in {}",
@@ -64,18 +69,31 @@ void add_routing(std::string& out, const Json& status) {
                                                                               : ", CREDIT LOOPS"));
 }
 
-void add_sweep(std::string& out, const Json& status) {
-    if (!status.contains("last_sweep")) {
-        return;
+void add_sweep_line(std::string& out, std::string_view title, const Json& sweep) {
+    add_line(out, title, fmt::format("#{} {} at {}: {} ({}, {} MADs, {} timeouts)", field_text(sweep, "id"),
+                                     field_text(sweep, "scope"), field_text(sweep, "started"),
+                                     field_text(sweep, "outcome"), seconds_text(sweep.value("seconds", 0.0)),
+                                     number(sweep, "mads"), number(sweep, "timeouts")));
+}
+
+/// The line, and the phases that did something.
+void add_sweep_phases(std::string& out, std::string_view title, const Json& sweep) {
+    add_sweep_line(out, title, sweep);
+    for (const Json& phase : sweep.value("phases", Json::array())) {
+        const double seconds = phase.value("seconds", 0.0);
+        if (seconds > 0 || phase.value("mads", std::uint64_t{0}) > 0) {
+            add_line(out, "", fmt::format("{:<9} {:>8} {:>10} MADs, {} of them Sets", field_text(phase, "name"),
+                                          seconds_text(seconds), number(phase, "mads"), number(phase, "sets")));
+        }
     }
-    const Json& sweep = status["last_sweep"];
-    add_line(out, "last sweep", fmt::format("#{} {} at {}: {} ({}, {} MADs, {} timeouts)", field_text(sweep, "id"),
-                                            field_text(sweep, "scope"), field_text(sweep, "started"),
-                                            field_text(sweep, "outcome"), seconds_text(sweep.value("seconds", 0.0)),
-                                            number(sweep, "mads"), number(sweep, "timeouts")));
-    for (const Json& phase : sweep["phases"]) {
-        add_line(out, "", fmt::format("{:<9} {:>8} {:>10} MADs", field_text(phase, "name"),
-                                      seconds_text(phase.value("seconds", 0.0)), number(phase, "mads")));
+}
+
+void add_sweeps(std::string& out, const Json& status) {
+    if (status.contains("last_full_sweep")) {
+        add_sweep_phases(out, "full sweep", status["last_full_sweep"]);
+    }
+    if (status.contains("last_sweep") && status["last_sweep"] != status.value("last_full_sweep", Json())) {
+        add_sweep_line(out, "last sweep", status["last_sweep"]);
     }
 }
 
@@ -103,7 +121,7 @@ std::string status_text(const Json& status) {
     add_line(out, "SM", sm_text(status));
     add_fabric(out, status);
     add_routing(out, status);
-    add_sweep(out, status);
+    add_sweeps(out, status);
     add_neighbours(out, status);
     const Json& mads = status["mads"];
     add_line(out, "MADs", fmt::format("{} sent, {} retried, {} timed out, {} traps received", number(mads, "sent"),
@@ -193,7 +211,7 @@ Exit run_sweep(bool full, bool wait, const Session& session) {
     std::string text = fmt::format("{} sweep asked for\n", full ? "full" : "light");
     if (wait) {
         text.clear();
-        add_sweep(text, Json{{"last_sweep", *answer}});
+        add_sweep_phases(text, "sweep", *answer);
     }
     const auto done = print(session.json ? answer->dump(2) + "\n" : text);
     return done ? Exit::ok : failure(done.error());

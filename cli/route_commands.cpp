@@ -36,7 +36,7 @@ std::string path_text(const Json& answer) {
                                          number_column("OUT", "out_port"), {"LINK", link, Align::left},
                                          number_column("MTU", "mtu")});
     if (answer.contains("rate_gbps")) {
-        out += fmt::format("{} links through {} switches, slowest {:g}G, MTU {}\n", field_text(answer, "links"),
+        out += fmt::format("{} link(s) through {} switch(es), slowest {:g}G, MTU {}\n", field_text(answer, "links"),
                            field_text(answer, "switches"), answer["rate_gbps"].get<double>(),
                            field_text(answer, "mtu"));
     }

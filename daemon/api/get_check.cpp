@@ -95,9 +95,9 @@ mad::LinkSpeed fastest(const mad::PortInfo& info) {
 }
 
 void check_capability(const Fabric& fabric, PortRef ref, Findings& out) {
-    const fabric::Port& port = fabric.port(ref);
-    const mad::PortInfo& a = port.info;
-    const mad::PortInfo& b = fabric.port(port.peer).info;
+    const fabric::PortRef peer = fabric.port(ref).peer;
+    const mad::PortInfo a = fabric::info_of(fabric.nodes[ref.node], ref.port);
+    const mad::PortInfo b = fabric::info_of(fabric.nodes[peer.node], peer.port);
     const mad::LinkWidth width = best_width(a, b);
     const mad::LinkSpeed speed = std::min(fastest(a), fastest(b));
     const bool narrow = mad::width_lanes(a.width_active) < mad::width_lanes(width);
@@ -105,7 +105,7 @@ void check_capability(const Fabric& fabric, PortRef ref, Findings& out) {
     if (narrow || slow) {
         out.add("warning", "below-capability",
                 fmt::format("{} - {} runs at {} {}, both ends can do {} {}", where(fabric, ref),
-                            where(fabric, port.peer), mad::to_string(a.width_active), mad::to_string(a.speed()),
+                            where(fabric, peer), mad::to_string(a.width_active), mad::to_string(a.speed()),
                             mad::to_string(narrow ? width : a.width_active), mad::to_string(slow ? speed : a.speed())));
     }
 }

@@ -114,7 +114,7 @@ Json hop_json(const Fabric& fabric, const Hop& hop) {
     row["in_port"] = hop.in == mad::PortNum{0} ? Json(nullptr) : Json(hop.in.value());
     row["out_port"] = hop.out == mad::PortNum{0} ? Json(nullptr) : Json(hop.out.value());
     if (hop.out != mad::PortNum{0} && hop.out.value() < node.ports.size()) {
-        add_rate(row, node.ports[hop.out.value()]);
+        add_rate(row, node, hop.out);
     }
     return row;
 }
@@ -136,7 +136,7 @@ Json path_json(const Fabric& fabric, const std::vector<Hop>& hops) {
     for (const Hop& hop : hops) {
         out["hops"].push_back(hop_json(fabric, hop));
         if (hop.out != mad::PortNum{0} && hop.out.value() < fabric.nodes[hop.node].ports.size()) {
-            const auto& info = fabric.nodes[hop.node].ports[hop.out.value()].info;
+            const mad::PortInfo info = fabric::info_of(fabric.nodes[hop.node], hop.out);
             rate = std::min(rate, mad::link_gbps(info.width_active, info.speed()));
             mtu = std::min(mtu, mad::mtu_bytes(info.neighbor_mtu));
             ++links;

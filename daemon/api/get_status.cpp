@@ -86,6 +86,18 @@ Json isolations_json(const fabric::Fabric& fabric) {
     return out;
 }
 
+/// The newest sweep, and the newest that looked at everything (the same one, while the fabric comes up).
+void add_sweeps(Json& out, const Snapshot& snapshot) {
+    if (!snapshot.sweeps.empty()) {
+        out["last_sweep"] = sweep_row(snapshot.sweeps.front());
+    }
+    const auto full = std::find_if(snapshot.sweeps.begin(), snapshot.sweeps.end(),
+                                   [](const auto& sweep) { return sweep.scope == "full"; });
+    if (full != snapshot.sweeps.end()) {
+        out["last_full_sweep"] = sweep_row(*full);
+    }
+}
+
 }  // namespace
 
 base::Result<HttpReply> get_status(const Call& call) {
@@ -105,9 +117,7 @@ base::Result<HttpReply> get_status(const Call& call) {
     if (snapshot.routes != nullptr) {
         out["routing"] = routing_json(snapshot);
     }
-    if (!snapshot.sweeps.empty()) {
-        out["last_sweep"] = sweep_row(snapshot.sweeps.front());
-    }
+    add_sweeps(out, snapshot);
     out["mads"] = mads_json(snapshot.mads);
     out["traps_received"] = snapshot.traps_received;
     if (snapshot.fabric != nullptr) {
@@ -171,6 +181,10 @@ base::Result<HttpReply> post_sweep(const Call& call) {
 }
 
 base::Result<HttpReply> post_reload(const Call& call) {
+    if (call.snapshot.config_path.empty()) {
+        return base::fail(base::ErrorKind::usage,
+                          "the daemon runs without a configuration file: start it with --config PATH");
+    }
     HttpReply reply = json_reply(Json{{"accepted", true}, {"config_path", call.snapshot.config_path}});
     reply.status = 202;
     reply.command = AdminCommand{AdminCommand::Kind::reload};

@@ -1,6 +1,7 @@
 #include "daemon/api/json_rows.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include <fmt/format.h>
@@ -14,6 +15,12 @@ using fabric::Port;
 using fabric::PortRef;
 
 double seconds(base::Duration time) { return std::chrono::duration<double>(time).count(); }
+
+/// Data lanes of an OperationalVLs or VLCap code (IBA 14.2.5.6, table 146).
+unsigned vl_count(std::uint8_t code) {
+    constexpr std::array<unsigned, 6> kCounts{0, 1, 2, 4, 8, 15};
+    return code < kCounts.size() ? kCounts[code] : 0;
+}
 
 unsigned linked_ports(const Node& node) {
     unsigned count = 0;
@@ -58,11 +65,12 @@ std::string text_of(const Json& value) {
     return value.dump(-1, ' ', false, nlohmann::detail::error_handler_t::replace);
 }
 
-void add_rate(Json& row, const Port& port) {
-    row["width"] = mad::to_string(port.info.width_active);
-    row["speed"] = mad::to_string(port.info.speed());
-    row["rate_gbps"] = mad::link_gbps(port.info.width_active, port.info.speed());
-    row["mtu"] = mad::mtu_bytes(port.info.neighbor_mtu);
+void add_rate(Json& row, const Node& node, mad::PortNum number) {
+    const mad::PortInfo info = fabric::info_of(node, number);
+    row["width"] = mad::to_string(info.width_active);
+    row["speed"] = mad::to_string(info.speed());
+    row["rate_gbps"] = mad::link_gbps(info.width_active, info.speed());
+    row["mtu"] = mad::mtu_bytes(info.neighbor_mtu);
 }
 
 Json node_row(const Fabric& fabric, std::uint32_t index) {
@@ -118,9 +126,9 @@ Json port_row(const Fabric& fabric, PortRef ref) {
         row["state"] = mad::to_string(port.info.state);
         row["phys_state"] = mad::to_string(port.info.phys_state);
         if (port.info.linked()) {
-            add_rate(row, port);
+            add_rate(row, node, ref.port);
         }
-        row["vls"] = port.info.operational_vls;
+        row["vls"] = vl_count(port.info.operational_vls);
     }
     row["usable"] = port.usable;
     add_peer(row, fabric, port);
@@ -140,7 +148,7 @@ Json host_row(const Fabric& fabric, PortRef ref) {
     row["lmc"] = port.info.lmc;
     row["state"] = mad::to_string(port.info.state);
     if (has_peer(port)) {
-        add_rate(row, port);
+        add_rate(row, node, ref.port);
     }
     add_peer(row, fabric, port);
     return row;
@@ -157,7 +165,7 @@ Json link_row(const Fabric& fabric, PortRef a) {
     row["b_guid"] = guid_text(fabric.nodes[b.node].guid());
     row["b_port"] = b.port.value();
     row["state"] = mad::to_string(port.info.state);
-    add_rate(row, port);
+    add_rate(row, fabric.nodes[a.node], a.port);
     return row;
 }
 

@@ -27,7 +27,7 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json verdict_json(const routing::Verdict& verdict);
 
 /// Width, speed, rate and MTU of a linked port, appended to `row`.
-void add_rate(Json& row, const fabric::Port& port);
+void add_rate(Json& row, const fabric::Node& node, mad::PortNum port);
 
 /// Text of a JSON value; bytes that are no UTF-8 (a device may say anything) become replacement characters.
 [[nodiscard]] std::string text_of(const Json& value);

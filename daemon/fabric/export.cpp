@@ -28,7 +28,7 @@ routing::NetlistPort to_netlist_port(const Node& node, std::size_t number) {
         out.peer_node = port.peer.node;
         out.peer_port = port.peer.port;
         out.width = port.info.width_active;
-        out.speed = port.info.speed();
+        out.speed = speed_of(node, mad::PortNum{static_cast<std::uint8_t>(number)});
     }
     return out;
 }
@@ -128,10 +128,11 @@ void append_lst_node(std::string& out, const Fabric& fabric, std::uint32_t index
         if (port.peer.node == kNoNode) {
             continue;
         }
-        append_lst_side(out, fabric, {index, mad::PortNum{static_cast<std::uint8_t>(p)}}, Side::near);
+        const mad::PortNum number{static_cast<std::uint8_t>(p)};
+        append_lst_side(out, fabric, {index, number}, Side::near);
         append_lst_side(out, fabric, port.peer, Side::far);
         fmt::format_to(std::back_inserter(out), "PHY={} LOG={} SPD={}\n", mad::to_string(port.info.width_active),
-                       opensm_state(port.info.state), opensm_speed(port.info.speed()));
+                       opensm_state(port.info.state), opensm_speed(speed_of(node, number)));
     }
 }
 

@@ -124,6 +124,17 @@ mad::LidRange lids_of(const Node& node, mad::PortNum port) {
     return holder.known ? mad::LidRange{holder.info.lid, holder.info.lmc} : mad::LidRange{};
 }
 
+mad::PortInfo info_of(const Node& node, mad::PortNum port) {
+    mad::PortInfo info = node.ports[port.value()].info;
+    if (node.is_switch()) {
+        info.capability_mask = node.ports[0].info.capability_mask;
+        info.capability_mask2 = node.ports[0].info.capability_mask2;
+    }
+    return info;
+}
+
+mad::LinkSpeed speed_of(const Node& node, mad::PortNum port) { return info_of(node, port).speed(); }
+
 mad::Guid lid_owner(const Node& node, mad::PortNum port) {
     return node.is_switch() ? node.guid() : node.ports[port.value()].guid;
 }

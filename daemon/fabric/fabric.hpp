@@ -100,6 +100,11 @@ struct Fabric {
 /// The port's LIDs as its PortInfo has them (switches: port 0's).
 [[nodiscard]] mad::LidRange lids_of(const Node& node, mad::PortNum port);
 
+/// What a port says of itself, with its node's capability bits: an external switch port has none of its own, port 0
+/// speaks for it (IBA 14.2.5.6). Which speed a port runs at can only be told from both.
+[[nodiscard]] mad::PortInfo info_of(const Node& node, mad::PortNum port);
+[[nodiscard]] mad::LinkSpeed speed_of(const Node& node, mad::PortNum port);
+
 /// GUID that names a LID holder: port GUID of a CA/router port, node GUID of a switch.
 [[nodiscard]] mad::Guid lid_owner(const Node& node, mad::PortNum port);
 

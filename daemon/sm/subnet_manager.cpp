@@ -241,7 +241,10 @@ void SubnetManager::start_sweep(base::Instant now, Effects& out) {
     }
     ++light_count_;
     begin_phase("light", now);
-    const bool ask_silent = config_->silent_probe_sweeps > 0 && light_count_ % config_->silent_probe_sweeps == 0;
+    // Soon after they fell silent (light sweeps 1, 2, 4), then every so many.
+    const std::uint32_t rhythm = config_->silent_probe_sweeps;
+    const bool soon = light_count_ < rhythm && (light_count_ & (light_count_ - 1)) == 0;
+    const bool ask_silent = rhythm > 0 && (soon || light_count_ % rhythm == 0);
     phase_.emplace<LightSweep>(fabric_, epoch_, ask_silent);
     static_cast<void>(out);
 }
@@ -260,6 +263,9 @@ void SubnetManager::end_light(base::Instant now, Effects& out) {
     }
     if (result.changes.empty() || other_master_) {
         return finish_sweep(other_master_ ? "standby: another master" : "no change", now, out);
+    }
+    if (result.silent_answered) {
+        silent_.clear();
     }
     report_.scope = "full";
     for (std::string& change : result.changes) {
@@ -280,7 +286,7 @@ void SubnetManager::start_discovery(base::Instant now) {
     renamed_.clear();
     input.leave = guard_passed_ && !other_master_ ? WriteLeave::granted : WriteLeave::reading_only;
     input.epoch = epoch_;
-    input.grace_min = 2 * config_->mads.timeout;
+    input.timeout = config_->mads.timeout;
     input.own_port_guid = local_.port_guid;
     input.trusted_sm_key = config_->sm_key.value();
     phase_.emplace<Discovery>(std::move(input), now);
@@ -291,6 +297,7 @@ void SubnetManager::end_discovery(base::Instant now, Effects& out) {
     working_ = std::make_shared<Fabric>(std::move(result.fabric));
     change_unread_ = std::move(result.change_unread);
     discovery_incomplete_ = result.incomplete;
+    light_count_ = 0;
     if (!local_port_ready(now, out)) {
         return;
     }
@@ -437,8 +444,9 @@ void SubnetManager::start_routing(base::Instant now, Effects& out) {
     } else if (!stored_tables_.empty()) {
         // The tables of the last completed run, in force or not: the same question gets the same answer again.
         auto stored = std::make_shared<routing::Routes>();
+        stored->engine = stored_tables_.begin()->second.engine;
         for (const auto& [guid, record] : stored_tables_) {
-            if (record.lft) {
+            if (record.lft && record.engine == stored->engine) {
                 stored->switch_guids.push_back(guid);
                 stored->rows.push_back(record.lft);
             }
@@ -513,8 +521,10 @@ void SubnetManager::keep_tables(const RowsInForce& rows, Effects& out) {
         const std::uint16_t top = working_->nodes[node].switch_info ? working_->nodes[node].switch_info->linear_fdb_top : std::uint16_t{0};
         programmed_.insert_or_assign(guid, Programmed{rows[s], top});
         db::TableRecord& stored = stored_tables_[guid];
-        const bool same = stored.lft && stored.linear_fdb_top == top && (stored.lft == rows[s] || *stored.lft == *rows[s]);
-        stored = {guid, top, rows[s]};
+        const std::string& engine = routes_->routes.engine;
+        const bool same = stored.lft && stored.linear_fdb_top == top && stored.engine == engine &&
+                          (stored.lft == rows[s] || *stored.lft == *rows[s]);
+        stored = {guid, top, rows[s], engine};
         if (!same) {
             batch.emplace_back(stored);
         }
@@ -536,6 +546,12 @@ void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& o
         working_->isolations.push_back(std::move(item));
         announce(Severity::error, "setup-failed", failure.text, working_->nodes[failure.at.node].guid(),
                  failure.at.port, now, out);
+    }
+    for (const ProgramFailure& refusal : done.refusals()) {
+        const mad::Guid guid = working_->nodes[refusal.at.node].guid();
+        if (refusals_told_.insert({guid, refusal.at.port}).second) {
+            announce(Severity::warning, "width-refused", refusal.text, guid, refusal.at.port, now, out);
+        }
     }
     fabric_ = working_;
     out.emplace_back(Persist{{fabric_record()}});
@@ -580,7 +596,9 @@ void SubnetManager::finish_sweep(std::string outcome, base::Instant now, Effects
     constexpr std::size_t kSweepsKept = 100;
     sweeps_.insert(sweeps_.begin(), report_);
     if (sweeps_.size() > kSweepsKept) {
-        sweeps_.pop_back();
+        // The newest full sweep stays, however many light ones came after it: it tells how the fabric came up.
+        const auto full = std::find_if(sweeps_.begin(), sweeps_.end(), [](const auto& sweep) { return sweep.scope == "full"; });
+        sweeps_.erase(full == std::prev(sweeps_.end()) ? std::prev(full) : std::prev(sweeps_.end()));
     }
     sweeping_ = false;
     working_.reset();
@@ -593,6 +611,7 @@ void SubnetManager::finish_sweep(std::string outcome, base::Instant now, Effects
 void SubnetManager::replace_config(std::shared_ptr<const SmConfig> config, base::Instant now, Effects& out) {
     config_ = std::move(config);
     acknowledged_.clear();
+    refusals_told_.clear();
     request_sweep(SweepScope::full, "configuration", now, out);
 }
 

@@ -1,0 +1,210 @@
+#include "daemon/api/api.hpp"
+
+#include <set>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/unit/fabric_from_netlist.hpp"
+
+namespace ibf::api {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Answer {
+    int status = 0;
+    Json body;
+    std::optional<AdminCommand> command;
+};
+
+Answer ask(const fabric::Snapshot& snapshot, const std::string& method, const std::string& target) {
+    HttpReply reply = handle({method, target, ""}, snapshot);
+    Json body = Json::parse(take_body(reply), nullptr, false);
+    return {reply.status, std::move(body), reply.command};
+}
+
+class HandleTest : public ::testing::Test {
+protected:
+    void SetUp() override {
+        snapshot_ = test::snapshot_of_spec("fat-tree:radix=4,levels=2");
+        ASSERT_NE(snapshot_.view, nullptr);
+        ASSERT_FALSE(snapshot_.programmed.empty());
+    }
+    Answer get(const std::string& target) const { return ask(snapshot_, "GET", target); }
+    std::string host(std::size_t index) const {
+        return fmt::format("{}", snapshot_.view->topology.end_ports[index].node_guid);
+    }
+    fabric::Snapshot snapshot_;
+};
+
+TEST_F(HandleTest, StatusCountsTheFabric) {
+    const Answer answer = get("/v1/status");
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_EQ(answer.body["mode"], "up");
+    EXPECT_EQ(answer.body["fabric"]["switches"], snapshot_.view->topology.switches.size());
+    EXPECT_EQ(answer.body["fabric"]["links"], snapshot_.fabric->link_count());
+    EXPECT_EQ(answer.body["routing"]["engine"], snapshot_.routes->routes.engine);
+}
+
+TEST_F(HandleTest, ListsHaveEveryThingOnce) {
+    EXPECT_EQ(get("/v1/nodes").body["nodes"].size(), snapshot_.fabric->nodes.size());
+    EXPECT_EQ(get("/v1/switches").body["switches"].size(), snapshot_.fabric->switch_count());
+    EXPECT_EQ(get("/v1/links").body["links"].size(), snapshot_.fabric->link_count());
+    EXPECT_EQ(get("/v1/lids").body["lids"].size(), snapshot_.view->topology.lid_count());
+    EXPECT_EQ(get("/v1/ports?show=down").status, 200);
+}
+
+TEST_F(HandleTest, PathGoesFromPortToPort) {
+    const std::size_t last = snapshot_.view->topology.end_ports.size() - 1;
+    const Answer answer = get("/v1/path?src=" + host(0) + "&dst=" + host(last));
+    ASSERT_EQ(answer.status, 200) << answer.body;
+    EXPECT_EQ(answer.body["arrives"], true);
+    EXPECT_EQ(answer.body["switches"], 3);
+    EXPECT_EQ(answer.body["links"], 4);
+    EXPECT_EQ(answer.body["hops"].size(), 5U);
+    EXPECT_EQ(answer.body["hops"].front()["guid"], host(0));
+    EXPECT_EQ(answer.body["hops"].back()["guid"], host(last));
+    EXPECT_EQ(answer.body["mtu"], 4096);
+    // Each hop enters where the one before leaves to.
+    for (std::size_t i = 0; i + 1 < answer.body["hops"].size(); ++i) {
+        EXPECT_TRUE(answer.body["hops"][i]["out_port"].is_number());
+        EXPECT_TRUE(answer.body["hops"][i + 1]["in_port"].is_number());
+    }
+}
+
+TEST_F(HandleTest, PathByLidAndFromASwitch) {
+    const auto& end = snapshot_.view->topology.end_ports.back();
+    const Answer by_lid = get(fmt::format("/v1/path?src={}&dst=lid:{}", host(0), end.lids.base));
+    EXPECT_EQ(by_lid.body["dst"]["lid"], end.lids.base.value());
+    const Answer from_switch = get(fmt::format("/v1/path?src={}&dst={}", snapshot_.view->topology.switches[0].guid, host(0)));
+    EXPECT_EQ(from_switch.status, 200) << from_switch.body;
+    EXPECT_EQ(from_switch.body["arrives"], true);
+}
+
+TEST_F(HandleTest, PathBackToBack) {
+    const fabric::Snapshot snapshot = test::snapshot_of_spec("back-to-back");
+    ASSERT_NE(snapshot.view, nullptr);
+    const auto& ends = snapshot.view->topology.end_ports;
+    const Answer answer = ask(snapshot, "GET", fmt::format("/v1/path?src={}&dst={}", ends[0].node_guid, ends[1].node_guid));
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    EXPECT_EQ(answer.body["links"], 1);
+    EXPECT_EQ(answer.body["switches"], 0);
+}
+
+TEST_F(HandleTest, BrokenPathIsAFindingNotAnError) {
+    for (auto& row : snapshot_.programmed) {
+        row = nullptr;
+    }
+    const Answer answer = get("/v1/path?src=" + host(0) + "&dst=" + host(1));
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_EQ(answer.body["arrives"], false);
+    EXPECT_NE(answer.body["problem"].get<std::string>().find("acknowledged no forwarding table"), std::string::npos);
+}
+
+TEST_F(HandleTest, CheckIsCleanOnACleanFabric) {
+    const Answer answer = get("/v1/check");
+    EXPECT_EQ(answer.body["ok"], true) << answer.body;
+    EXPECT_GT(answer.body["proof"]["pairs_checked"], 0);
+}
+
+TEST_F(HandleTest, CheckFindsWhatIsWrong) {
+    auto fabric = std::make_shared<fabric::Fabric>(*snapshot_.fabric);
+    const fabric::PortRef at = fabric->local;
+    fabric->port(at).info.state = mad::PortState::init;
+    fabric->port(fabric->port(at).peer).info.neighbor_mtu = mad::Mtu::b2048;
+    fabric->port(at).info.width_active = mad::LinkWidth::x1;
+    fabric->isolations.push_back({fabric::IsolationReason::silent, at, mad::Guid{}, {}, "nobody answers there"});
+    snapshot_.fabric = fabric;
+    snapshot_.programmed[0] = nullptr;
+    const Answer answer = get("/v1/check");
+    EXPECT_EQ(answer.body["ok"], false);
+    std::set<std::string> kinds;
+    for (const Json& finding : answer.body["findings"]) {
+        kinds.insert(finding["kind"].get<std::string>());
+    }
+    for (const char* kind : {"not-active", "mtu-mismatch", "isolated-silent", "no-table", "unreachable"}) {
+        EXPECT_TRUE(kinds.contains(kind)) << kind << " in " << answer.body;
+    }
+}
+
+TEST_F(HandleTest, CheckFindsALidClash) {
+    auto fabric = std::make_shared<fabric::Fabric>(*snapshot_.fabric);
+    const auto& ends = snapshot_.view->topology.end_ports;
+    fabric->nodes[fabric->find(ends[1].node_guid)].ports[1].info.lid = ends[0].lids.base;
+    snapshot_.fabric = fabric;
+    const Answer answer = get("/v1/check");
+    EXPECT_NE(answer.body.dump().find("lid-clash"), std::string::npos);
+}
+
+TEST_F(HandleTest, UnknownThingsAreNamed) {
+    EXPECT_EQ(get("/v1/path?src=nobody&dst=" + host(0)).status, 404);
+    EXPECT_EQ(get("/v1/nothing").status, 404);
+    EXPECT_EQ(get("/v1/path?src=" + host(0)).status, 400);
+    EXPECT_EQ(get("/v1/nodes?macth=x").status, 400);
+    EXPECT_NE(get("/v1/nodes?macth=x").body["error"]["message"].get<std::string>().find("match"), std::string::npos);
+    EXPECT_EQ(get("/v1/events?limit=-1").status, 400);
+    EXPECT_EQ(get("/v1/nodes?match=%zz").status, 400);
+    EXPECT_EQ(ask(snapshot_, "DELETE", "/v1/nodes").status, 405);
+}
+
+TEST_F(HandleTest, AmbiguousNamesListTheCandidates) {
+    auto fabric = std::make_shared<fabric::Fabric>(*snapshot_.fabric);
+    for (auto& node : fabric->nodes) {
+        node.description = "Technologies";
+    }
+    snapshot_.fabric = fabric;
+    const Answer answer = get("/v1/ports?node=Technologies");
+    EXPECT_EQ(answer.status, 409);
+    EXPECT_NE(answer.body["error"]["message"].get<std::string>().find("by its GUID"), std::string::npos);
+}
+
+TEST_F(HandleTest, BeforeThereIsAFabricTheReasonIsGiven) {
+    fabric::Snapshot empty;
+    empty.mode = fabric::SmMode::port_down;
+    empty.mode_text = "mlx5_0/1 has no link";
+    EXPECT_EQ(ask(empty, "GET", "/v1/status").status, 200);
+    const Answer answer = ask(empty, "GET", "/v1/nodes");
+    EXPECT_EQ(answer.status, 503);
+    EXPECT_NE(answer.body["error"]["message"].get<std::string>().find("mlx5_0/1 has no link"), std::string::npos);
+}
+
+TEST_F(HandleTest, CommandsComeBackForTheCore) {
+    snapshot_.sweeps.push_back({});
+    snapshot_.sweeps.front().id = 41;
+    const Answer full = ask(snapshot_, "POST", "/v1/sweep?scope=full");
+    EXPECT_EQ(full.status, 202);
+    EXPECT_EQ(full.body["last_sweep"], 41);
+    ASSERT_TRUE(full.command);
+    EXPECT_EQ(full.command->kind, AdminCommand::Kind::sweep_full);
+    EXPECT_EQ(ask(snapshot_, "POST", "/v1/sweep?scope=wide").status, 400);
+    EXPECT_EQ(ask(snapshot_, "POST", "/v1/reload").command->kind, AdminCommand::Kind::reload);
+}
+
+TEST_F(HandleTest, DescriptionsOfBytesThatAreNoTextStillMakeJson) {
+    auto fabric = std::make_shared<fabric::Fabric>(*snapshot_.fabric);
+    fabric->nodes[0].description = "bad \xff\xfe\x01 name\"\\";
+    snapshot_.fabric = fabric;
+    for (const char* target : {"/v1/nodes", "/v1/ports", "/v1/export?format=json"}) {
+        EXPECT_FALSE(get(target).body.is_discarded()) << target;
+    }
+}
+
+TEST_F(HandleTest, RouteListsTheTable) {
+    const Answer answer = get(fmt::format("/v1/route?switch={}", snapshot_.view->topology.switches[0].guid));
+    EXPECT_EQ(answer.body["entries"].size(), snapshot_.view->topology.lid_count());
+    EXPECT_EQ(get("/v1/route?switch=" + host(0)).status, 404);
+}
+
+TEST_F(HandleTest, ExportFolderListsItsFiles) {
+    const Answer answer = get("/v1/export?format=opensm-dumps");
+    ASSERT_EQ(answer.body["files"].size(), 5U);
+    for (const Json& file : answer.body["files"]) {
+        HttpReply reply = handle({"GET", "/v1/export?format=opensm-dumps&file=" + file.get<std::string>(), ""}, snapshot_);
+        EXPECT_EQ(reply.status, 200) << file;
+    }
+    EXPECT_EQ(get("/v1/export?format=opensm-dumps&file=../x").status, 404);
+}
+
+}  // namespace
+}  // namespace ibf::api

@@ -1,0 +1,129 @@
+// DOC: a snapshot of a fabric that is up, made from a netlist.
+//
+// For tests of readers (API, exports): what discovery, LID assignment, routing and programming would have left
+// behind, without running them. Every link is Active, every table in force is the computed one.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "daemon/fabric/snapshot.hpp"
+#include "routing/netlist.hpp"
+
+namespace ibf::test {
+
+/// Nodes in netlist order; the first adapter is the SM's. LIDs as routing::topology_of lays them out.
+inline fabric::Snapshot snapshot_of(const routing::Netlist& netlist, const routing::RouteOptions& options);
+
+/// The same from a generator or file.
+inline fabric::Snapshot snapshot_of_spec(const std::string& spec) {
+    const auto netlist = routing::netlist_from_spec(spec);
+    return netlist ? snapshot_of(*netlist, routing::RouteOptions{}) : fabric::Snapshot{};
+}
+
+namespace detail {
+
+/// LinkSpeedActive bits, and LinkSpeedExtActive codes from FDR on.
+inline void set_speed(mad::PortInfo& info, mad::LinkSpeed speed) {
+    info.speed_active = speed == mad::LinkSpeed::sdr ? 1 : speed == mad::LinkSpeed::ddr ? 2 : 4;
+    info.speed_supported = 7;
+    switch (speed) {
+        case mad::LinkSpeed::fdr: info.speed_ext_active = 1; break;
+        case mad::LinkSpeed::edr: info.speed_ext_active = 2; break;
+        case mad::LinkSpeed::hdr: info.speed_ext_active = 4; break;
+        case mad::LinkSpeed::ndr: info.speed_ext_active = 8; break;
+        default: info.speed_supported = info.speed_active; return;
+    }
+    info.capability_mask |= 0x00004000U;
+    info.speed_ext_supported = info.speed_ext_active;
+}
+
+inline fabric::Port to_port(const routing::NetlistPort& from, bool is_switch, const routing::NetlistNode& node,
+                            std::uint8_t number) {
+    fabric::Port port;
+    port.known = true;
+    port.info.local_port = mad::PortNum{number};
+    if (!is_switch) {
+        port.guid = from.guid != mad::Guid{} ? from.guid : mad::Guid{node.guid.value() + number};
+    }
+    port.info.phys_state = from.peer_node ? mad::PhysState::link_up : mad::PhysState::polling;
+    port.info.state = from.peer_node ? mad::PortState::active : mad::PortState::down;
+    if (from.peer_node) {
+        port.peer = {*from.peer_node, from.peer_port};
+        port.info.width_active = from.width;
+        port.info.width_supported = static_cast<std::uint8_t>(from.width);
+        set_speed(port.info, from.speed);
+        port.info.neighbor_mtu = mad::Mtu::b4096;
+        port.info.mtu_cap = mad::Mtu::b4096;
+    }
+    return port;
+}
+
+inline fabric::Node to_node(const routing::NetlistNode& from) {
+    fabric::Node node;
+    node.info.type = from.type;
+    node.info.num_ports = from.num_ports();
+    node.info.node_guid = from.guid;
+    node.info.system_guid = from.system_guid;
+    node.info.port_guid = from.guid;
+    node.info.vendor_id = from.vendor_id;
+    node.info.device_id = from.device_id;
+    node.info.revision = 0xA1;
+    node.description = from.description;
+    if (node.is_switch()) {
+        node.switch_info.emplace();
+        node.switch_info->linear_fdb_cap = 0xC000;
+        node.switch_info->enhanced_port0 = from.enhanced_port0;
+    }
+    for (std::size_t p = 0; p < from.ports.size(); ++p) {
+        node.ports.push_back(to_port(from.ports[p], node.is_switch(), from, static_cast<std::uint8_t>(p)));
+    }
+    return node;
+}
+
+/// Copies the LIDs that topology_of laid out into the ports, as a finished sweep would show them.
+inline void set_lids(fabric::Fabric& fabric, const routing::Topology& topology) {
+    for (const auto& item : topology.switches) {
+        fabric::Port& port = fabric.nodes[fabric.find(item.guid)].ports[0];
+        port.info.lid = item.lids.base;
+        port.info.lmc = item.lids.lmc;
+    }
+    for (const auto& item : topology.end_ports) {
+        fabric::Port& port = fabric.nodes[fabric.find(item.node_guid)].ports[item.port.value()];
+        port.info.lid = item.lids.base;
+        port.info.lmc = item.lids.lmc;
+    }
+}
+
+}  // namespace detail
+
+inline fabric::Snapshot snapshot_of(const routing::Netlist& netlist, const routing::RouteOptions& options) {
+    auto fabric = std::make_shared<fabric::Fabric>();
+    for (const auto& node : netlist.nodes) {
+        fabric->nodes.push_back(detail::to_node(node));
+    }
+    for (std::uint32_t n = 0; n < fabric->nodes.size() && fabric->local.node == fabric::kNoNode; ++n) {
+        if (!fabric->nodes[n].is_switch()) {
+            fabric->local = {n, mad::PortNum{1}};
+        }
+    }
+    fabric::Snapshot snapshot;
+    const auto laid_out = routing::topology_of(netlist, 0);
+    if (!laid_out) {
+        return snapshot;
+    }
+    detail::set_lids(*fabric, *laid_out);
+    auto view = std::make_shared<fabric::TopologyView>();
+    view->topology = *laid_out;
+    snapshot.mode = fabric::SmMode::up;
+    snapshot.mode_text = "SUBNET UP";
+    snapshot.fabric = fabric;
+    snapshot.view = view;
+    if (auto outcome = routing::route(*laid_out, nullptr, options)) {
+        snapshot.programmed = outcome->routes.rows;
+        snapshot.routes = std::make_shared<const routing::RouteOutcome>(std::move(*outcome));
+    }
+    return snapshot;
+}
+
+}  // namespace ibf::test
