@@ -230,7 +230,7 @@ CREATE TABLE link (a_guid INTEGER NOT NULL, a_port INTEGER NOT NULL, b_guid INTE
     b_port INTEGER NOT NULL, PRIMARY KEY (a_guid, a_port)) STRICT, WITHOUT ROWID;
 CREATE TABLE lid (guid INTEGER PRIMARY KEY, base INTEGER NOT NULL, lmc INTEGER NOT NULL) STRICT;
 CREATE TABLE lft (switch_guid INTEGER PRIMARY KEY, linear_fdb_top INTEGER NOT NULL,
-    entries BLOB NOT NULL) STRICT;
+    entries BLOB NOT NULL, engine TEXT NOT NULL) STRICT;
 CREATE TABLE sweep (id INTEGER PRIMARY KEY, scope TEXT NOT NULL, reasons TEXT NOT NULL,
     started_ms INTEGER NOT NULL,
     time_ns INTEGER NOT NULL, phases TEXT NOT NULL, mads INTEGER NOT NULL, outcome TEXT NOT NULL) STRICT;
@@ -400,7 +400,7 @@ class BatchWriter {
 public:
     explicit BatchWriter(Sql& sql)
         : sql_(sql),
-          put_table_(sql, "REPLACE INTO lft VALUES (?, ?, ?)"),
+          put_table_(sql, "REPLACE INTO lft VALUES (?, ?, ?, ?)"),
           forget_table_(sql, "DELETE FROM lft WHERE switch_guid = ?"),
           put_sweep_(sql, "REPLACE INTO sweep VALUES (?, ?, ?, ?, ?, ?, ?, ?)"),
           put_event_(sql, "REPLACE INTO event VALUES (?, ?, ?, ?, ?, ?, ?)"),
@@ -423,7 +423,7 @@ public:
         if (table.lft == nullptr) {
             forget_table_.run(table.switch_guid);
         } else {
-            put_table_.run(table.switch_guid, table.linear_fdb_top, *table.lft);
+            put_table_.run(table.switch_guid, table.linear_fdb_top, *table.lft, table.engine);
         }
     }
     void operator()(const TableForgetRecord& forget) { forget_table_.run(forget.switch_guid); }
@@ -478,7 +478,7 @@ void load_lids(Sql& sql, Stored& stored, const Notice& notice) {
 }
 
 void load_tables(Sql& sql, Stored& stored, const Notice& notice) {
-    Statement select(sql, "SELECT switch_guid, linear_fdb_top, entries FROM lft WHERE length(entries) <= ?");
+    Statement select(sql, "SELECT switch_guid, linear_fdb_top, entries, engine FROM lft WHERE length(entries) <= ?");
     select.bind(0, kLftBytesMax);
     while (select.row()) {
         TableRecord table;
@@ -493,6 +493,7 @@ void load_tables(Sql& sql, Stored& stored, const Notice& notice) {
         }
         table.linear_fdb_top = static_cast<std::uint16_t>(top);
         table.lft = std::make_shared<const std::vector<std::uint8_t>>(std::move(entries));
+        select.read(3, table.engine);
         stored.tables[table.switch_guid] = std::move(table);
     }
 }

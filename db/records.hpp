@@ -54,6 +54,7 @@ struct TableRecord {
     mad::Guid switch_guid{};
     std::uint16_t linear_fdb_top = 0;
     std::shared_ptr<const std::vector<std::uint8_t>> lft;
+    std::string engine;   ///< the routing engine it came from
 };
 /// The switch's stored table can no longer be trusted (it is about to be written, or was reset).
 struct TableForgetRecord {

@@ -80,7 +80,10 @@ Tried try_engine(const std::string& engine, const Topology& topology, const Rout
     Tried tried;
     tried.attempt.engine = engine;
     const auto start = std::chrono::steady_clock::now();
-    base::Result<Routes> routes = run_engine(engine, topology, previous, options);
+    // Entries are kept for the engine they came from. Another one starts afresh: else an engine that was refused would
+    // find the tables of its successor, keep them, and pass with those.
+    const Routes* own = previous != nullptr && previous->engine == engine ? previous : nullptr;
+    base::Result<Routes> routes = run_engine(engine, topology, own, options);
     tried.attempt.compute_seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (!routes) {

@@ -60,6 +60,7 @@ TEST(Database, EverythingComesBack) {
     ASSERT_EQ(stored.tables.size(), 2U);
     EXPECT_EQ(stored.tables.at(mad::Guid{kHighGuid}).linear_fdb_top, 300);
     EXPECT_EQ(*stored.tables.at(mad::Guid{kHighGuid}).lft, std::vector<std::uint8_t>(301, 9));
+    EXPECT_EQ(stored.tables.at(mad::Guid{kHighGuid}).engine, "updn");
     EXPECT_TRUE(stored.clean_stop);
     EXPECT_EQ(stored.sm_lid, mad::Lid{6});
     EXPECT_EQ(stored.last_sweep_id, 3U);
@@ -162,8 +163,8 @@ TEST(Database, StoredValuesThatCannotBeAreIgnored) {
     Stranger(place.path())
         .run(
             "INSERT INTO lid VALUES (2, 0, 0), (3, 49152, 0), (4, 9, 1), (5, 8, 9), (0, 6, 0), (6, -1, 0);"
-            "INSERT INTO lft VALUES (2, 64, zeroblob(64)), (3, -1, zeroblob(64)), (4, 1, zeroblob(49153)), "
-            "(5, 0, x'')");
+            "INSERT INTO lft VALUES (2, 64, zeroblob(64), ''), (3, -1, zeroblob(64), ''), "
+            "(4, 1, zeroblob(49153), ''), (5, 0, x'', '')");
     const Stored stored = place.open()->load().value();
     EXPECT_EQ(stored.lids, lids(1, 5).lids);
     EXPECT_EQ(stored.tables.size(), 2U);  // that of 5 is empty, with top 0

@@ -98,7 +98,7 @@ inline LidsRecord lids(std::uint64_t guid, std::uint16_t lid) {
     return {{{mad::Guid{guid}, mad::LidRange{mad::Lid{lid}, 0}}}};
 }
 inline TableRecord table(std::uint64_t guid, std::uint16_t top, std::uint8_t fill) {
-    return {mad::Guid{guid}, top, std::make_shared<const std::vector<std::uint8_t>>(top + 1U, fill)};
+    return {mad::Guid{guid}, top, std::make_shared<const std::vector<std::uint8_t>>(top + 1U, fill), "updn"};
 }
 inline EventRow event(std::uint64_t id) {
     return {id,

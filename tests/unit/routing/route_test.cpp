@@ -74,6 +74,21 @@ TEST(Route, DamagedTreesAreAlwaysServed) {
     }
 }
 
+// A restart asks the same question with the last answer at hand. On the seven switches minhop was refused, updn served,
+// and minhop then passed with updn's entries kept.
+TEST(Route, TheSameQuestionWithItsAnswerAtHandGetsTheSameAnswer) {
+    for (const char* spec : {"torus:4x4", "ring:6", "fat-tree:radix=8,levels=3,missing-links=0.05,seed=2",
+                             "random:switches=7,degree=4,hosts=1,seed=1", "random:switches=20,degree=4,hosts=1,seed=5"}) {
+        const Topology topology = generated(spec);
+        const auto first = route(topology, nullptr, RouteOptions{});
+        ASSERT_TRUE(first) << spec;
+        const auto second = route(topology, &first->routes, RouteOptions{});
+        ASSERT_TRUE(second) << spec;
+        EXPECT_EQ(first->routes.engine, second->routes.engine) << spec;
+        EXPECT_EQ(first->routes.hash(), second->routes.hash()) << spec;
+    }
+}
+
 TEST(Route, TracedPathNamesWhereItBreaks) {
     const Topology topology = FabricMaker{.switches = 2, .links = {{0, 1}}}.make();
     const Routes routes = routes_of("minhop", topology);
