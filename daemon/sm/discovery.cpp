@@ -17,6 +17,10 @@ using fabric::PortRef;
 
 constexpr std::uint32_t kExtendedSpeedsBit = 0x80000000U;  ///< PortInfo modifier: "I know extended speeds"
 
+/// Repeats of a first contact, doubling from a time-out of some milliseconds: about a second in all.
+constexpr std::uint8_t kContactRetries = 7;
+constexpr std::uint32_t kPaceKnown = 8;   ///< answers
+
 /// Devices that know FDR10 and tell it only in the vendor's ExtendedPortInfo (SwitchX, ConnectX-3, Connect-IB).
 bool may_run_fdr10(const mad::NodeInfo& info) {
     constexpr std::array<std::uint16_t, 8> kDevices{0xc738, 0x1003, 0x1004, 0x1007, 0x1008, 0x1011, 0x1012, 0xcb20};
@@ -67,6 +71,10 @@ std::optional<mad::Request> Discovery::next() {
                 --open_probes_;
                 continue;
             }
+            if (answers_ >= kPaceKnown) {
+                request.timeout = contact_timeout();
+                request.retries = kContactRetries;
+            }
         }
         return request;
     }
@@ -85,7 +93,14 @@ std::optional<base::Instant> Discovery::deadline() const {
     if (open_others_ > 0 || !waiting_.empty() || open_probes_ == 0 || fabric_.nodes.empty()) {
         return std::nullopt;  // the first question of all is waited for in full
     }
-    return last_progress_ + std::max(input_.grace_min, last_progress_ - begun_);
+    // Long enough for a lost question, or its answer, to be made good once.
+    return last_progress_ + std::max(3 * contact_timeout(), last_progress_ - begun_);
+}
+
+/// Who answers at all does so at the pace of the others. Only the first few wait as if nothing were known.
+base::Duration Discovery::contact_timeout() const {
+    constexpr base::Duration kLeast = std::chrono::milliseconds{2};
+    return answers_ < kPaceKnown ? input_.timeout : std::clamp(4 * slowest_, std::min(kLeast, input_.timeout), input_.timeout);
 }
 
 void Discovery::on(const mad::Completion& completion, base::Instant now) {
@@ -101,6 +116,8 @@ void Discovery::on(const mad::Completion& completion, base::Instant now) {
     }
     if (completion.kind != mad::Completion::Kind::timeout) {
         last_progress_ = now;
+        ++answers_;
+        slowest_ = std::max(slowest_, completion.round_trip);
     }
 }
 

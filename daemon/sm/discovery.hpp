@@ -9,7 +9,9 @@
 // answer's LocalPortNum names the other end. A claim that contradicts an earlier one is settled by asking through
 // the known switch's own port who is there.
 //
-// A device that does not answer costs at most as long as the rest of discovery took (grace), not its time-outs.
+// A device that does not answer costs at most as long as the rest of discovery took (grace), not its time-outs: first
+// contacts are repeated by the pace at which the others answer, and who answers later than the grace is asked in the next
+// sweep, which his answer starts.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +41,7 @@ struct DiscoveryInput {
     std::set<mad::Guid> renamed;                      ///< nodes whose description must be read again
     WriteLeave leave = WriteLeave::reading_only;
     std::uint16_t epoch = 0;
-    base::Duration grace_min{};                       ///< least wait for devices that do not answer
+    base::Duration timeout{};                         ///< of a first contact before the pace of answers is known
     mad::Guid own_port_guid{};                        ///< not asked for SMInfo
     std::uint64_t trusted_sm_key = 0;
 };
@@ -113,6 +115,7 @@ private:
     [[nodiscard]] bool kept_state(fabric::PortRef ref) const;
     [[nodiscard]] bool was_attached_here(const Probe& probe, mad::Guid guid, mad::PortNum port) const;
     [[nodiscard]] std::string place(fabric::PortRef ref) const;
+    [[nodiscard]] base::Duration contact_timeout() const;
 
     DiscoveryInput input_;
     fabric::Fabric fabric_;
@@ -126,6 +129,8 @@ private:
     std::size_t open_probes_ = 0;    ///< first-contact questions without an answer yet
     std::size_t open_others_ = 0;    ///< everything else asked and unanswered
     bool incomplete_ = false;
+    std::uint32_t answers_ = 0;
+    base::Duration slowest_{};       ///< round trip of the answers so far
     base::Instant begun_;
     base::Instant last_progress_;
 };

@@ -80,6 +80,7 @@ void LightSweep::on(const mad::Completion& completion) {
     if (tag.ask == Ask::probe_silent) {
         if (completion.kind == mad::Completion::Kind::reply) {
             result_.changes.push_back(fmt::format("{} answers now", fabric_->isolations[tag.index].text));
+            result_.silent_answered = true;
         }
         return;
     }

@@ -30,6 +30,7 @@ public:
     struct Result {
         std::vector<std::string> changes;        ///< one reason each; empty: nothing changed
         std::vector<fabric::OtherSm> sms;        ///< fresh answers
+        bool silent_answered = false;            ///< a device that was silent is not any more
     };
     [[nodiscard]] Result take() { return std::move(result_); }
 

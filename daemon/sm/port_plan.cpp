@@ -11,6 +11,7 @@ using fabric::Port;
 using fabric::PortRef;
 
 constexpr std::uint8_t kPolling = 2;
+constexpr std::uint16_t kCapMask2Width2x = 0x0010;  ///< CapabilityMask2.IsLinkWidth2xSupported
 
 /// Sets a field and notes whether that changed it.
 template <class Field, class Value>
@@ -73,13 +74,16 @@ void plan_link(const PortPlanInput& input, const Node& node, const Port& port, P
 void plan_rate(const PortPlanInput& input, const Node& node, const mad::PortInfo& now, PortTarget& target) {
     mad::PortInfo& set = target.set;
     const SmConfig& config = input.config;
-    set.width_enabled = 0;
-    set.speed_enabled = 0;
-    set.speed_ext_enabled = 0;
-    set.speed_ext2_enabled = 0;
-    // A port 0 that knows a width speaks for split ports whose own mask is silent about 2x (C3).
+    // Whether a split port may be forced to 2x is told by port 0, as external ports have no CapabilityMask2 (C3).
+    const mad::PortInfo& speaker = node.is_switch() ? node.ports[0].info : now;
+    const bool offers_2x = speaker.has_capability_mask2() && (speaker.capability_mask2 & kCapMask2Width2x) != 0;
     const std::uint8_t widths =
-        static_cast<std::uint8_t>(now.width_supported | (node.is_switch() ? node.ports[0].info.width_supported : 0U));
+        static_cast<std::uint8_t>(now.width_supported & (offers_2x ? 0xFFU : ~static_cast<unsigned>(mad::LinkWidth::x2)));
+    if (config.width_enabled != 0 && (config.width_enabled & widths) == 0) {
+        target.refused = (config.width_enabled & now.width_supported) != 0
+                             ? "width 2x is not offered: CapabilityMask2 (of port 0, on a switch) lacks IsLinkWidth2xSupported"
+                             : "supports none of the widths that width_enabled names";
+    }
     const auto ask = [&](std::uint8_t wanted, std::uint8_t supported, std::uint8_t enabled, std::uint8_t& field) {
         const auto possible = static_cast<std::uint8_t>(wanted & supported);
         if (possible != 0 && possible != enabled) {
@@ -105,8 +109,14 @@ PortTarget plan_port(const PortPlanInput& input, PortRef ref) {
     target.set.phys_state = mad::PhysState::no_change;
     target.set.link_down_default = kPolling;
     target.set.client_reregister = false;
+    target.set.width_enabled = 0;
+    target.set.speed_enabled = 0;
+    target.set.speed_ext_enabled = 0;
+    target.set.speed_ext2_enabled = 0;
     const bool external = node.is_switch() && ref.port.value() != 0;
-    plan_rate(input, node, port.info, target);
+    if (external || !node.is_switch()) {
+        plan_rate(input, node, port.info, target);
+    }
     if (!external) {
         plan_addresses(input, ref, target);
     } else {

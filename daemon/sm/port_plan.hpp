@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
+#include <vector>
 
 #include "daemon/fabric/fabric.hpp"
 #include "daemon/sm/config.hpp"
@@ -15,6 +17,7 @@ struct PortTarget {
     mad::PortInfo set;          ///< to be encoded; state and phys_state no_change
     bool differs = false;       ///< something that we own is not as it shall be
     bool needs_bounce = false;  ///< NeighborMTU or OperationalVLs differ, which an Active link cannot change
+    std::string_view refused;   ///< why the width that policy names is not asked for; empty: it is, or none is named
     std::uint64_t fingerprint = 0;  ///< of the owned fields; equal fingerprints ask for the same thing
 };
 

@@ -19,6 +19,19 @@ using mad::PortState;
 constexpr std::uint16_t kMulticastTopNone = 0xBFFF;
 constexpr std::uint32_t kMulticastTopSupported = 0x40000000U;  ///< CapabilityMask.IsMulticastFDBTopSupported
 
+/// Takes over the answer to a Set, but for what it cannot tell: FDR10, and extended speeds where the device shows them
+/// only to questions with modifier bit 31. Those stay as discovery read them.
+void adopt(const mad::PortInfo& answer, Port& port) {
+    const mad::PortInfo before = port.info;
+    port.info = answer;
+    port.info.fdr10_active = before.fdr10_active;
+    if (answer.linked() && answer.speed_ext_active == 0) {
+        port.info.speed_ext_active = before.speed_ext_active;
+        port.info.speed_ext_supported = before.speed_ext_supported;
+        port.info.speed_ext_enabled = before.speed_ext_enabled;
+    }
+}
+
 }  // namespace
 
 Programmer::Programmer(ProgramInput input) : input_(std::move(input)) {
@@ -290,6 +303,9 @@ std::optional<mad::Request> Programmer::port_request(PortRef ref) {
 std::optional<mad::Request> Programmer::arm_request(PortRef ref) {
     const Port& port = input_.fabric->port(ref);
     PortTarget target = target_of(ref);
+    if (!target.refused.empty()) {
+        refusals_.push_back({ref, fmt::format("{} {}", place(ref), target.refused)});
+    }
     if (port.info.state == PortState::init) {
         if (input_.config->separate_arm && target.differs) {
             mad::PortInfo arm = target.set;
@@ -397,9 +413,7 @@ void Programmer::on_port_set(const Tag& tag, PortRef ref, const Completion& comp
     }
     ++port_sets_;
     const mad::PortInfo asked = mad::decode_port_info(completion.request.data);
-    const bool fdr10 = port.info.fdr10_active;
-    port.info = mad::decode_port_info(completion.data);
-    port.info.fdr10_active = fdr10;
+    adopt(mad::decode_port_info(completion.data), port);
     if (tag.ask == Ask::bounce) {
         return;
     }

@@ -63,6 +63,8 @@ public:
     /// Rows that every block was acknowledged for; null where one was not.
     [[nodiscard]] RowsInForce rows_in_force() const;
     [[nodiscard]] const std::vector<ProgramFailure>& failures() const { return failures_; }
+    /// Policy that a port cannot follow.
+    [[nodiscard]] const std::vector<ProgramFailure>& refusals() const { return refusals_; }
     [[nodiscard]] const std::vector<std::string>& surprises() const { return surprises_; }
     [[nodiscard]] std::uint64_t lft_blocks() const { return lft_blocks_; }
     [[nodiscard]] std::uint64_t lft_blocks_planned() const { return plan_.writes.size() + plan_.drops.size(); }
@@ -114,6 +116,7 @@ private:
     std::vector<std::uint32_t> blocks_missing_;   ///< by SwitchIndex: planned and not acknowledged
     std::set<fabric::PortRef> set_this_run_;      ///< only filled for nodes that will be rechecked
     std::vector<ProgramFailure> failures_;
+    std::vector<ProgramFailure> refusals_;
     std::vector<std::string> surprises_;          ///< states that are not what discovery saw: sweep again
     std::uint64_t lft_blocks_ = 0;
     std::uint64_t port_sets_ = 0;

@@ -171,6 +171,7 @@ private:
     mad::Lid stored_sm_lid_{};
     std::map<mad::Guid, Programmed> programmed_;
     AcknowledgedPorts acknowledged_;
+    std::set<std::pair<mad::Guid, mad::PortNum>> refusals_told_;   ///< since the configuration was read
     mad::Lid sm_lid_{};
     bool guard_passed_ = false;
     bool other_master_ = false;

@@ -165,8 +165,11 @@ bool Lab::step(base::Instant until) {
     sim.advance(now);
     sm::Effects effects;
     while (sm && !inbox_.empty()) {
-        const mad::WireMad mad = std::move(inbox_.front());
+        mad::WireMad mad = std::move(inbox_.front());
         inbox_.pop_front();
+        if (on_deliver && !on_deliver(mad)) {
+            continue;
+        }
         sm->on_mad(mad, now, effects);
         execute(effects);
         effects.clear();

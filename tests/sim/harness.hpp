@@ -77,6 +77,8 @@ public:
     std::function<void(const std::string&)> on_line;
     /// Called for each MAD that an agent handled.
     sim::Simulator::Observer on_mad;
+    /// Sees, and may spoil, each MAD on its way to the SM; false: it is lost.
+    std::function<bool(mad::WireMad&)> on_deliver;
 
     sim::Simulator sim;
     sim::Simulator::ClientId client = 0;
