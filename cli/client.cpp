@@ -41,8 +41,7 @@ tl::unexpected<base::Error> refusal(unsigned status, const std::string& body) {
         message = answer["error"].value("message", message);
     }
     const bool our_words = status == 400 || status == 404 || status == 409;
-    return base::fail(our_words ? base::ErrorKind::usage
-                                : status == 503 ? base::ErrorKind::refused : base::ErrorKind::io, message);
+    return base::fail(our_words ? base::ErrorKind::usage : base::ErrorKind::io, message);
 }
 
 /// Reads the body and gives it to the sink; a refusal's body becomes the error instead.

@@ -17,6 +17,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kPoll{100};
 constexpr std::chrono::minutes kSweepWait{10};
+constexpr double kShownSeconds = 1e-6;  ///< a phase that took less and sent nothing had nothing to do
 
 std::string number(const Json& row, const char* key) { return grouped(row.value(key, std::uint64_t{0})); }
 
@@ -81,7 +82,7 @@ void add_sweep_phases(std::string& out, std::string_view title, const Json& swee
     add_sweep_line(out, title, sweep);
     for (const Json& phase : sweep.value("phases", Json::array())) {
         const double seconds = phase.value("seconds", 0.0);
-        if (seconds > 0 || phase.value("mads", std::uint64_t{0}) > 0) {
+        if (seconds >= kShownSeconds || phase.value("mads", std::uint64_t{0}) > 0) {
             add_line(out, "", fmt::format("{:<9} {:>8} {:>10} MADs, {} of them Sets", field_text(phase, "name"),
                                           seconds_text(seconds), number(phase, "mads"), number(phase, "sets")));
         }
