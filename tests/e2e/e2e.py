@@ -1,0 +1,375 @@
+#!/usr/bin/env python3
+"""The real daemon on simulated fabrics, used through the real command line, as an operator would.
+
+    e2e.py --build BUILD_DIR [Class[.test]]...
+
+Every test has a folder of its own for state, socket and files. What needs a mount (a full or read-only file system) is
+skipped, with the reason printed, where mounting is not allowed.
+"""
+
+import argparse
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+OK, FINDING, USAGE, NO_DAEMON, FAILED = range(5)
+TREE = "fat-tree:radix=4,levels=2"   # 6 switches, 8 hosts
+BUILD = None
+
+
+def program(name):
+    return os.path.join(BUILD, "bin", name)
+
+
+class Mount:
+    """A small tmpfs at PATH; skips the test where that is not allowed."""
+
+    def __init__(self, test, path, options):
+        os.makedirs(path, exist_ok=True)
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", path], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            test.skipTest("cannot mount a tmpfs here: " + done.stderr.strip())
+        test.addCleanup(subprocess.run, ["umount", path], check=False)
+
+
+class Fabric(unittest.TestCase):
+    """A daemon and its command line, in a temporary folder."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="ibf-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.socket = self.path("s")
+        self.state = self.path("state")
+        self.daemon = None
+        self.addCleanup(self.kill)
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(name)
+
+    def log(self):
+        with open(self.path("daemon.log"), encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def start(self, spec=TREE, *flags):
+        """Starts the daemon, without waiting."""
+        with open(self.path("daemon.log"), "ab") as log:
+            self.daemon = subprocess.Popen(
+                [program("ibfabricd"), "--sim", spec, "--state-dir", self.state, "--socket", self.socket, *flags],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+
+    def up(self, spec=TREE, *flags):
+        """Starts the daemon and waits for SUBNET UP; its status."""
+        self.start(spec, *flags)
+        return self.ask("status", "--wait-up", "60")
+
+    def stop(self):
+        """A clean stop; the exit code."""
+        self.daemon.send_signal(signal.SIGTERM)
+        code = self.daemon.wait(30)
+        self.daemon = None
+        return code
+
+    def kill(self):
+        if self.daemon is not None:
+            self.daemon.kill()
+            self.daemon.wait()
+            self.daemon = None
+
+    def run_cli(self, *words, code=OK, **kwargs):
+        """An ibfabric command that must end with CODE; what it said."""
+        done = subprocess.run([program("ibfabric"), *words, "--socket", self.socket], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, errors="replace", timeout=120, check=False, **kwargs)
+        self.assertEqual(done.returncode, code, f"ibfabric {' '.join(words)}:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+        return done
+
+    def ask(self, *words, code=OK):
+        return json.loads(self.run_cli(*words, "--json", code=code).stdout)
+
+    def wait_for(self, what, probe, seconds=20):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if value := probe():
+                return value
+            time.sleep(0.05)
+        self.fail(f"{what}: not within {seconds} s; the daemon said:\n{self.log()[-2000:]}")
+
+    def lids(self):
+        return {row["owner"]: row["lid"] for row in self.ask("lids")["lids"]}
+
+
+class Commands(Fabric):
+    def test_status(self):
+        status = self.up()
+        for key in ("mode", "mode_text", "transport", "sm", "fabric", "routing", "last_sweep", "last_full_sweep", "mads",
+                    "isolated", "other_sms", "database", "state_dir", "config_path", "config_error"):
+            self.assertIn(key, status)
+        self.assertEqual(status["mode"], "up")
+        self.assertEqual((status["fabric"]["switches"], status["fabric"]["hosts"], status["fabric"]["links"]), (6, 8, 16))
+        self.assertEqual(status["routing"]["engine"], "minhop")
+        self.assertEqual(status["routing"]["tables_in_force"], 6)
+        self.assertEqual(status["database"], "ok")
+        self.assertGreater(sum(phase["mads"] for phase in status["last_full_sweep"]["phases"]), 0)
+        text = self.run_cli("status").stdout
+        for word in ("minhop serves", "full sweep", "discover", "program", "database", "all reach each other"):
+            self.assertIn(word, text)
+
+    def test_lists(self):
+        self.up()
+        for name, count in (("nodes", 14), ("switches", 6), ("hosts", 8), ("links", 16), ("lids", 14), ("isolated", 0)):
+            self.assertEqual(len(self.ask(name)[name]), count, name)
+            lines = self.run_cli(name).stdout.splitlines()
+            self.assertEqual(len(lines), count + 1 if count else 1, name)
+        self.assertEqual({row["state"] for row in self.ask("ports", "--show", "linked")["ports"]}, {"Active"})
+        self.assertEqual({row["speed"] for row in self.ask("links")["links"]}, {"HDR"})
+        self.assertEqual(len(self.ask("ports", "--node", "leaf-001")["ports"]), 5)  # port 0 too
+        self.assertEqual(self.ask("events", "--kind", "subnet-up")["events"][0]["kind"], "subnet-up")
+        self.assertEqual(self.ask("sweeps", "--limit", "1")["sweeps"][0]["scope"], "full")
+
+    def test_path_by_name_guid_and_lid(self):
+        self.up()
+        first, last = (host for host in self.ask("hosts")["hosts"] if host["name"] in ("host-0001", "host-0008"))
+        ways = [self.ask("path", source, target)["hops"] for source, target in (
+            (first["name"], last["name"]), (first["guid"], last["port_guid"]), (f"lid:{first['lid']}", str(last["lid"])))]
+        self.assertEqual(ways[0], ways[1])
+        self.assertEqual(ways[0], ways[2])
+        self.assertEqual([hop["type"] for hop in ways[0]], ["CA", "Switch", "Switch", "Switch", "CA"])
+        self.assertEqual({hop.get("rate_gbps") for hop in ways[0][:-1]}, {200.0})
+        entry, = self.ask("route", ways[0][1]["guid"], "--lid", str(last["lid"]))["entries"]
+        self.assertEqual(entry["port"], ways[0][1]["out_port"])
+
+    def test_words_that_mean_nothing_or_too_much(self):
+        self.up()
+        self.assertIn("fits 8 nodes", self.run_cli("path", "host", "leaf-001", code=USAGE).stderr)
+        self.assertIn("nobody-here", self.run_cli("path", "nobody-here", "leaf-001", code=USAGE).stderr)
+        self.assertIn("no switch", self.run_cli("route", "host-0001", code=USAGE).stderr)
+        for words in ((), ("bogus",), ("nodes", "--bogus"), ("path", "host-0001"), ("events", "--limit", "0"),
+                      ("export", "--format", "pdf"), ("export",), ("export", "--format", "opensm-dumps")):
+            self.run_cli(*words, code=USAGE)
+
+    def test_check_and_quality(self):
+        self.up()
+        check = self.ask("check")
+        self.assertEqual((check["ok"], check["findings"], check["proof"]["unreachable_pairs"]), (True, [], 0))
+        self.assertGreater(self.ask("quality")["max_link_load"], 0)
+
+    def test_sweep_waits_for_its_own(self):
+        before = self.up()["last_full_sweep"]["id"]
+        sweep = self.ask("sweep", "--full", "--wait")
+        self.assertGreater(sweep["id"], before)
+        self.assertEqual((sweep["scope"], sweep["lft_blocks_written"], sweep["port_sets"]), ("full", 0, 0))
+        self.assertEqual(self.ask("sweep", "--wait")["scope"], "light")
+
+    def test_exports(self):
+        self.up()
+        for kind in ("ibnetdiscover", "ibsim"):
+            self.run_cli("export", "--format", kind, "-o", self.path(kind))
+            plan = self.ask("plan", self.path(kind))
+            self.assertEqual((plan["switches"], plan["end_ports"], plan["links"]), (6, 8, 16), kind)
+        self.assertEqual(len(json.loads(self.run_cli("export", "--format", "json").stdout)["nodes"]), 14)
+        report = self.ask("export", "--format", "opensm-dumps", "-o", self.path("dumps"))
+        self.assertEqual(sorted(os.listdir(self.path("dumps"))), ["guid2lid", "opensm-lfts.dump", "opensm-subnet.lst",
+                                                                  "opensm.fdbs", "opensm.mcfdbs"])
+        self.assertEqual({file["bytes"] for file in report["files"]},
+                         {os.path.getsize(file["path"]) for file in report["files"]})
+
+    def test_a_reader_that_leaves(self):
+        self.up("fat-tree:radix=8,levels=3")
+        with subprocess.Popen([program("ibfabric"), "export", "--format", "json", "--socket", self.socket],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as reader:
+            reader.stdout.read(10)
+            reader.stdout.close()
+            self.assertEqual(reader.stderr.read(), b"")
+        self.run_cli("status")
+
+    def test_full_disks_leave_no_half_files(self):
+        self.up()
+        self.assertIn("No space left", self.run_cli("export", "--format", "json", "-o", "/dev/full", code=FAILED).stderr)
+        Mount(self, self.path("small"), "size=8k")
+        for words in (("json", self.path("small", "x")), ("opensm-dumps", self.path("small", "d"))):
+            self.run_cli("export", "--format", words[0], "-o", words[1], code=FAILED)
+        self.assertEqual(os.listdir(self.path("small")), [])
+
+    def test_without_a_daemon(self):
+        self.assertIn("no ibfabricd answers", self.run_cli("status", code=NO_DAEMON).stderr)
+        self.run_cli("export", "--format", "json", "-o", self.path("x"), code=NO_DAEMON)
+        self.assertFalse(os.path.exists(self.path("x")))
+        text = self.run_cli("generate", "ring:4,hosts=2").stdout
+        self.write("ring.net", text)
+        plan = self.ask("plan", self.path("ring.net"), "--engine", "updn")
+        for key in ("engine switches end_ports links lids compute_seconds verify_seconds vls unreachable_pairs loops "
+                    "credit_loops max_link_load mean_link_load max_dilation peak_rss_bytes").split():
+            self.assertIn(key, plan)
+        self.assertEqual((plan["engine"], plan["switches"], plan["end_ports"], plan["credit_loops"]), ("updn", 4, 8, 0))
+        self.assertEqual(self.ask("plan", self.path("ring.net"), "--engine", "minhop", code=FINDING)["engine"], "updn")
+        self.run_cli("plan", "ring:4", "--engine", "magic", code=USAGE)
+        self.run_cli("generate", "nosuch:4", code=USAGE)
+
+    def test_port_without_a_cable(self):
+        self.write("lone.net", 'Ca\t1 "H-0000000000000010"\t# "lone"\n')
+        self.start(self.path("lone.net"))
+        status = self.wait_for("port down", lambda: self.mode_is("port-down"))
+        self.assertIn("waiting for a cable", status["mode_text"])
+        self.run_cli("status", "--wait-up", "0.2", code=FINDING)
+        self.run_cli("check", code=FAILED)
+
+    def mode_is(self, mode):
+        done = subprocess.run([program("ibfabric"), "status", "--json", "--socket", self.socket], capture_output=True, check=False)
+        return done.returncode == OK and (status := json.loads(done.stdout))["mode"] == mode and status
+
+
+class LifeAndDeath(Fabric):
+    def test_once(self):
+        self.start(TREE, "--once")
+        self.assertEqual(self.daemon.wait(60), 0)
+        self.daemon = None
+        self.assertIn("SUBNET UP", self.log())
+
+    def test_clean_stop_removes_the_socket(self):
+        self.up()
+        self.assertEqual(self.stop(), 0)
+        self.assertFalse(os.path.exists(self.socket))
+
+    def test_lids_outlive_kill_9_and_a_new_host(self):
+        """LIDs come from the database: a host that arrives between others takes none of theirs (C23)."""
+        whole = self.run_cli("generate", TREE).stdout
+        name = re.search(r'^Hca\s+1 "(H-\w+)"\s+# "host-0003"', whole, re.MULTILINE).group(1)
+        records = [record for record in whole.split("\n\n") if not re.search(rf'^Hca.*"{name}"', record, re.MULTILINE)]
+        lines = [line for line in "\n\n".join(records).split("\n") if f'"{name}"' not in line]
+        self.up(self.write("less.net", "\n".join(lines) + "\n"))
+        before = self.lids()
+        self.assertEqual(len(before), 13)
+        self.kill()
+        self.run_cli("status", code=NO_DAEMON)
+        self.up(self.write("whole.net", whole))
+        after = self.lids()
+        self.assertEqual(len(after), 14)
+        self.assertEqual({owner: after[owner] for owner in before}, before)
+
+    def test_two_daemons(self):
+        self.up()
+        other = [program("ibfabricd"), "--sim", "ring:3"]
+        same_socket = subprocess.run([*other, "--state-dir", self.path("b"), "--socket", self.socket], capture_output=True,
+                                     text=True, timeout=30, check=False)
+        self.assertEqual(same_socket.returncode, 2)
+        self.assertIn("another ibfabricd answers", same_socket.stdout + same_socket.stderr)
+        same_state = subprocess.run([*other, "--state-dir", self.state, "--socket", self.path("t")], capture_output=True,
+                                    text=True, timeout=30, check=False)
+        self.assertEqual(same_state.returncode, 2)
+        self.assertIn("in use by another ibfabricd", same_state.stdout + same_state.stderr)
+        self.assertEqual(self.ask("status")["mode"], "up")
+
+    def test_cannot_start(self):
+        for flags, word in ((["--sim", "nosuch:3"], "no fabric family"), (["--bogus"], "--bogus"),
+                            (["--sim", "ring:3", "--config", "/nonexistent"], "cannot be opened"),
+                            (["--port", "a", "--port-guid", "0x1"], "give one of them")):
+            done = subprocess.run([program("ibfabricd"), *flags, "--state-dir", self.state, "--socket", self.socket],
+                                  capture_output=True, text=True, timeout=30, check=False)
+            self.assertEqual(done.returncode, 2, flags)
+            self.assertIn(word, done.stdout + done.stderr)
+
+
+class Configuration(Fabric):
+    def config_error(self):
+        return self.ask("status")["config_error"]
+
+    def test_a_broken_file_changes_nothing(self):
+        """C75 and C115: line and column, one error, the running configuration stays."""
+        good = "[sm]\nsweep_interval = \"1 h\"\n"
+        config = self.write("c.toml", good)
+        lids = None
+        self.up(TREE, "--config", config)
+        lids = self.lids()
+        for text, place in (("[sm]\nsweep_interval = \"soon\"\n", ":2:"), ("[sm]\nlcm = 1\n", ":2:"), ("[sm\n", ":1:"),
+                            ("[ports]\nmtu = 4097\n", ":2:"), ("\x00\x01\xff", ":1:")):
+            self.write("c.toml", text)
+            self.daemon.send_signal(signal.SIGHUP)
+            error = self.wait_for(f"an error for {text!r}", self.config_error)
+            self.assertIn("c.toml" + place, error)
+            self.assertIn("last reload refused", self.run_cli("status").stdout)
+            self.assertEqual(self.ask("status")["mode"], "up")
+            self.write("c.toml", good)
+            self.run_cli("reload")
+            self.wait_for("the error to go", lambda: not self.config_error())
+        self.assertEqual(self.lids(), lids)
+        self.assertEqual(self.log().count("reload refused"), 5)
+
+    def test_a_broken_file_at_start_is_refused(self):
+        config = self.write("c.toml", "[routing]\nengines = [\"minhopp\"]\n")
+        self.start(TREE, "--config", config)
+        self.assertEqual(self.daemon.wait(30), 2)
+        self.daemon = None
+        self.assertIn("c.toml:2:", self.log())
+
+    def test_reload_without_a_file(self):
+        self.up()
+        self.assertIn("without a configuration file", self.run_cli("reload", code=USAGE).stderr)
+
+
+class Database(Fabric):
+    """Nothing that happens to the disk keeps the fabric down."""
+
+    def expect_up_without_history(self):
+        status = self.up()
+        self.assertEqual(status["mode"], "up")
+        self.assertNotEqual(status["database"], "ok")
+        self.assertEqual(self.ask("check")["ok"], True)
+        return status["database"]
+
+    def test_holds_what_it_should(self):
+        self.up()
+        self.assertEqual(self.stop(), 0)
+        with sqlite3.connect(os.path.join(self.state, "ibfabric.db")) as database:
+            tables = {name for name, in database.execute("select name from sqlite_master where type = 'table'")}
+            self.assertLessEqual({"node", "port", "link", "lid", "lft", "sweep", "event"}, tables)
+            self.assertEqual(database.execute("select count(*) from lid").fetchone()[0], 14)
+            self.assertEqual(database.execute("pragma integrity_check").fetchone()[0], "ok")
+
+    def test_state_dir_that_cannot_be(self):
+        self.state = os.path.join(self.write("file", "no folder"), "state")
+        self.expect_up_without_history()
+
+    def test_state_dir_read_only(self):
+        os.makedirs(self.state)
+        Mount(self, self.state, "ro,size=1m")
+        self.expect_up_without_history()
+
+    def test_torn_file_is_set_aside(self):
+        for text in ("this is no database, whatever its name says\n" * 100, "SQLite format 3\x00" + "\xff" * 5000, ""):
+            os.makedirs(self.state, exist_ok=True)
+            with open(os.path.join(self.state, "ibfabric.db"), "w", encoding="latin-1") as file:
+                file.write(text)
+            self.assertEqual(self.up()["mode"], "up")
+            self.assertEqual(self.stop(), 0)
+            with sqlite3.connect(os.path.join(self.state, "ibfabric.db")) as database:
+                self.assertEqual(database.execute("select count(*) from lid").fetchone()[0], 14)
+
+    def test_full_disk(self):
+        os.makedirs(self.state)
+        Mount(self, self.state, "size=32k")
+        self.start("fat-tree:radix=8,levels=3")
+        status = self.ask("status", "--wait-up", "60")
+        self.assertEqual(status["fabric"]["hosts"], 128)
+        self.wait_for("status says that history is not kept", lambda: self.ask("status")["database"] != "ok")
+        self.run_cli("check")
+        self.assertEqual(self.ask("sweep", "--full", "--wait")["lft_blocks_written"], 0)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", required=True, type=os.path.abspath)
+    options, rest = parser.parse_known_args()
+    BUILD = options.build
+    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
