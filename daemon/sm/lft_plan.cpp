@@ -126,7 +126,7 @@ LftPlan plan_lfts(const routing::Topology& topology, const RowsInForce& in_force
         const bool has_drops = first != plan.drop_lids.end() && *first < (block + 1) * kLftBlockEntries;
         for (std::uint32_t s = 0; s < wanted.rows.size(); ++s) {
             const LftRow& row = *wanted.rows[s];
-            if (block * kLftBlockEntries >= row.size() || in_force[s].get() == &row ||
+            if (block * kLftBlockEntries >= std::min<std::size_t>(row.size(), topology.switches[s].lft_cap) || in_force[s].get() == &row ||
                 !block_differs(in_force[s].get(), row, block)) {
                 continue;
             }

@@ -25,7 +25,8 @@ public:
 
     [[nodiscard]] std::optional<mad::Request> next();
     void on(const mad::Completion& completion);
-    [[nodiscard]] bool done() const { return waiting_.empty() && open_ == 0; }
+    /// One change is enough: nobody waits for the time-outs of devices behind it.
+    [[nodiscard]] bool done() const { return !result_.changes.empty() || (waiting_.empty() && open_ == 0); }
 
     struct Result {
         std::vector<std::string> changes;        ///< one reason each; empty: nothing changed

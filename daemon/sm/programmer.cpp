@@ -72,6 +72,15 @@ bool Programmer::advance() {
 }
 
 std::optional<mad::Request> Programmer::next() {
+    auto request = next_of_stage();
+    while (request && gone_.contains(request->target)) {
+        request = next_of_stage();
+    }
+    open_ += request ? 1U : 0U;
+    return request;
+}
+
+std::optional<mad::Request> Programmer::next_of_stage() {
     std::optional<mad::Request> request;
     if (!spill_.empty()) {
         request = std::move(spill_.back());
@@ -88,7 +97,6 @@ std::optional<mad::Request> Programmer::next() {
             case Stage::done: break;
         }
     }
-    open_ += request ? 1U : 0U;
     return request;
 }
 
@@ -374,6 +382,9 @@ void Programmer::on(const Completion& completion) {
     const Tag tag = Tag::unpack(completion.tag);
     const PortRef ref{tag.index, mad::PortNum{tag.port}};
     const bool answered = completion.kind == Completion::Kind::reply;
+    if (completion.kind == Completion::Kind::timeout) {
+        gone_.insert(completion.request.target);
+    }
     switch (tag.ask) {
         case Ask::switch_info_set:
             if (answered) {

@@ -93,6 +93,7 @@ private:
     [[nodiscard]] mad::Request make(Ask what, fabric::PortRef ref, mad::Attribute attribute, std::uint32_t modifier,
                                     const mad::AttributeData& data) const;
     [[nodiscard]] mad::Request port_set(Ask what, fabric::PortRef ref, mad::PortInfo set) const;
+    [[nodiscard]] std::optional<mad::Request> next_of_stage();
     [[nodiscard]] bool both_ends(fabric::PortRef ref) const;
     [[nodiscard]] PortTarget target_of(fabric::PortRef ref) const;
     [[nodiscard]] bool acknowledged(fabric::PortRef ref, const PortTarget& target) const;
@@ -115,6 +116,7 @@ private:
     std::size_t open_ = 0;
     std::vector<std::uint32_t> blocks_missing_;   ///< by SwitchIndex: planned and not acknowledged
     std::set<fabric::PortRef> set_this_run_;      ///< only filled for nodes that will be rechecked
+    std::set<std::uint32_t> gone_;                ///< targets that did not answer: nothing more is asked of them
     std::vector<ProgramFailure> failures_;
     std::vector<ProgramFailure> refusals_;
     std::vector<std::string> surprises_;          ///< states that are not what discovery saw: sweep again

@@ -85,6 +85,15 @@ void SubnetManager::announce_routes(base::Instant now, Effects& out) {
                      fmt::format("engine {} does not serve: {}", attempt.engine, attempt.refused_because), {}, {}, now, out);
         }
     }
+    for (std::size_t s = 0; s < view_->topology.switches.size(); ++s) {
+        const routing::TopologySwitch& item = view_->topology.switches[s];
+        if (item.lft_cap <= view_->topology.max_lid && refusals_told_.insert({item.guid, mad::PortNum{0}}).second) {
+            announce(Severity::warning, "small-table",
+                     fmt::format("switch {} ({}) can forward LIDs below {} only: those up to {} are not served through it",
+                                 item.name, item.guid, item.lft_cap, view_->topology.max_lid),
+                     item.guid, {}, now, out);
+        }
+    }
     const routing::Verdict& verdict = routes_->verdict;
     if (verdict.unreachable_pairs > 0) {
         announce(Severity::error, "unreachable",

@@ -1,6 +1,7 @@
 #include "harness.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -26,6 +27,7 @@ bool is_set(const mad::Smp& smp) { return smp.header.method == static_cast<std::
 Lab::Lab(routing::Netlist netlist, LabOptions options)
     : sim(std::move(netlist), options.sim), options_(std::move(options)) {
     options_.config.routing.threads = 1;
+    trace_ = std::getenv("IBF_LAB_TRACE") != nullptr;
     client = sim.join(options_.at, options_.port, [this](mad::WireMad&& mad) { inbox_.push_back(std::move(mad)); }).value();
     sim.set_observer([this](base::Instant at, std::uint32_t node, const mad::Smp& request, mad::MadStatus status) {
         observe(at, node, request, status);
@@ -99,9 +101,7 @@ void Lab::execute(sm::Effects& effects) {
                        },
                        [&](sm::Persist& e) { persist(e.batch); },
                        [&](sm::Announce& e) {
-                           if (on_line) {
-                               on_line(fmt::format("{} {}: {}", fabric::to_string(e.event.severity), e.event.kind, e.event.text));
-                           }
+                           say(fmt::format("{} {}: {}", fabric::to_string(e.event.severity), e.event.kind, e.event.text));
                            announced.push_back(std::move(e.event));
                        },
                        [](sm::Progress&) {},
@@ -130,6 +130,15 @@ void Lab::persist(const db::Batch& batch) {
     }
 }
 
+void Lab::say(const std::string& line) {
+    if (on_line) {
+        on_line(line);
+    }
+    if (trace_) {
+        fmt::print("{:>10} {}\n", base::format_duration(now.time_since_epoch()), line);
+    }
+}
+
 void Lab::note_sweeps() {
     if (!sm) {
         return;
@@ -141,9 +150,7 @@ void Lab::note_sweeps() {
         }
         sweeps_seen_ = report->id;
         ++sweeps_[report->scope];
-        if (on_line) {
-            on_line(fmt::format("sweep {} ({}): {}", report->scope, fmt::join(report->reasons, "; "), report->outcome));
-        }
+        say(fmt::format("sweep {} ({}): {}", report->scope, fmt::join(report->reasons, "; "), report->outcome));
     }
 }
 
@@ -348,6 +355,30 @@ std::map<mad::Guid, mad::Lid> Lab::lids() const {
         }
     }
     return all;
+}
+
+// --- another SM -------------------------------------------------------------------------------------------------
+
+Rival::Rival(Lab& lab, const std::string& node, mad::SmState state) : lab_(lab), state_(state) {
+    client_ = lab.sim.join(node, 0, [this](mad::WireMad&& wire) { answer(wire); }).value();
+    lab.sim.set_is_sm(client_, true);
+}
+
+void Rival::answer(const mad::WireMad& wire) {
+    const auto smp = mad::parse_smp(wire.bytes);
+    if (!smp || smp->header.attribute != mad::Attribute::sm_info || smp->header.is_response()) {
+        return;
+    }
+    mad::SmInfo info;
+    info.guid = lab_.sim.local_port(client_).port_guid;
+    info.sm_key = mad::SmKey{1};
+    info.state = state_;
+    info.act_count = ++asked;
+    mad::Smp reply = *smp;
+    reply.header.method = static_cast<std::uint8_t>(mad::Method::get_resp);
+    reply.returning = true;
+    reply.data = mad::encode(info);
+    lab_.sim.send(client_, {mad::encode_smp(reply), wire.address, {}}, lab_.now);
 }
 
 // --- small fabrics ----------------------------------------------------------------------------------------------

@@ -4,6 +4,8 @@
 // where they arise: MADs go to the simulator, routes are computed at once by one thread, records go to a db::Stored in
 // memory, so that the next start() finds what a restarted daemon would find. Nothing waits for real time.
 //
+// With IBF_LAB_TRACE in the environment every event and sweep is printed with its virtual time.
+//
 // The checks at the end read the simulator alone (its tables, its ports), never the SM under test.
 #pragma once
 
@@ -97,6 +99,7 @@ private:
     void check_block(std::uint32_t node, std::uint32_t block);
     bool step(base::Instant until);
     void note_sweeps();
+    void say(const std::string& line);
 
     LabOptions options_;
     std::deque<mad::WireMad> inbox_;
@@ -105,13 +108,31 @@ private:
     std::map<std::string, std::uint64_t> sweeps_;
     std::uint64_t sweeps_seen_ = 0;
     bool watch_loops_ = false;
+    bool trace_ = false;
     std::vector<std::string> loops_;
+};
+
+/// Another subnet manager, as far as one is seen from outside: IsSM at a port of its own, and an answer to each SMInfo
+/// Get that names its state.
+class Rival {
+public:
+    Rival(Lab& lab, const std::string& node, mad::SmState state);
+    std::uint32_t asked = 0;
+
+private:
+    void answer(const mad::WireMad& wire);
+
+    Lab& lab_;
+    mad::SmState state_;
+    sim::Simulator::ClientId client_ = 0;
 };
 
 /// What an outside look finds wrong with a fabric at rest; empty is good. Looked at: nodes connected to the SM's over
 /// links that are up and agents that live. `left_out`: nodes that the test knows to be isolated.
 struct CheckOptions {
     std::set<std::uint32_t> left_out;
+    /// Links went down while they were being set: a Set that met the port in another state is no fault.
+    bool raced = false;
     std::uint32_t pairs_max = 4000;   ///< above this many, a seeded sample
 };
 [[nodiscard]] std::vector<std::string> problems(const Lab& lab, const CheckOptions& options);

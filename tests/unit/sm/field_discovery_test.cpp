@@ -21,7 +21,7 @@ using mad::PortState;
 constexpr std::uint32_t kExtendedSpeedsBit = 0x80000000U;
 
 std::string wrong(const Lab& lab, std::set<std::uint32_t> left_out) {
-    return join_lines(problems(lab, CheckOptions{std::move(left_out), 4000}));
+    return join_lines(problems(lab, CheckOptions{std::move(left_out), false, 4000}));
 }
 
 std::string wrong(const Lab& lab) { return wrong(lab, {}); }
