@@ -49,8 +49,8 @@ Programmer::Programmer(ProgramInput input) : input_(std::move(input)) {
 }
 
 std::string_view Programmer::name(Stage stage) {
-    constexpr std::array<std::string_view, 8> kNames{"switch set-up", "P_Keys", "tables (drop)", "tables",
-                                                     "arm links", "activate links", "recheck", "done"};
+    constexpr std::array<std::string_view, 9> kNames{"switch set-up", "P_Keys", "tables (drop)", "tables",
+                                                     "multicast tables", "arm links", "activate links", "recheck", "done"};
     return kNames[static_cast<std::size_t>(stage)];
 }
 
@@ -65,7 +65,7 @@ bool Programmer::advance() {
     if (stage_ == Stage::done) {
         return false;
     }
-    if (open_ == 0) {
+    if (open_ == 0 && spill_.empty()) {
         begin(static_cast<Stage>(static_cast<int>(stage_) + 1));
     }
     return stage_ != Stage::done;
@@ -74,6 +74,9 @@ bool Programmer::advance() {
 std::optional<mad::Request> Programmer::next() {
     auto request = next_of_stage();
     while (request && gone_.contains(request->target)) {
+        if (stage_ == Stage::mft) {
+            mft_doubtful_.insert(input_.fabric->nodes[Tag::unpack(request->tag).index].guid());
+        }
         request = next_of_stage();
     }
     open_ += request ? 1U : 0U;
@@ -91,6 +94,7 @@ std::optional<mad::Request> Programmer::next_of_stage() {
             case Stage::pkeys: request = next_pkey(); break;
             case Stage::lft_drop:
             case Stage::lft: request = next_lft(); break;
+            case Stage::mft: request = next_mft(); break;
             case Stage::arm:
             case Stage::activate:
             case Stage::recheck: request = next_port(); break;
@@ -106,7 +110,7 @@ mad::Request Programmer::make(Ask what, PortRef ref, mad::Attribute attribute, s
     mad::Request request;
     request.tag = Tag{what, ref.port.value(), input_.epoch, ref.node}.pack();
     request.target = device_target(ref.node);
-    request.method = what == Ask::recheck_port ? mad::Method::get : mad::Method::set;
+    request.method = what == Ask::recheck_port || what == Ask::mft_get ? mad::Method::get : mad::Method::set;
     request.attribute = attribute;
     request.modifier = modifier;
     request.path = node.is_switch() ? node.path : node.ports[ref.port.value()].path;
@@ -126,7 +130,7 @@ std::optional<mad::Request> Programmer::switch_info_request(std::uint32_t index)
     const Node& node = input_.fabric->nodes[index];
     mad::SwitchInfo set = *node.switch_info;
     const bool clear = input_.clear_change.contains(node.guid());
-    const bool no_multicast = (node.ports[0].info.capability_mask & kMulticastTopSupported) != 0;
+    const bool no_multicast = stops_multicast(node);
     set.linear_fdb_top = top_for(node);
     set.life_time = input_.config->packet_life_time;
     if (no_multicast) {
@@ -218,20 +222,44 @@ std::optional<mad::Request> Programmer::next_lft() {
     const LftWrite write = writes[position];
     const std::uint32_t node = input_.view->switch_nodes[write.switch_index];
     const routing::LftRow& wanted = *input_.routes->rows[write.switch_index];
-    const mad::LftBlock block =
-        dropping ? drop_block(plan_, *input_.in_force[write.switch_index], wanted, write.block)
-                 : block_of(wanted, write.block);
+    mad::LftBlock block = dropping ? drop_block(plan_, *input_.in_force[write.switch_index], wanted, write.block)
+                                   : block_of(wanted, write.block);
+    for (const std::uint16_t lid : dropping ? std::vector<std::uint16_t>{} : held_in(write.block)) {
+        block.ports[lid % mad::kLftBlockEntries] = mad::kLftDrop;
+    }
     mad::Request request = make(dropping ? Ask::lft_drop : Ask::lft_set, {node, mad::PortNum{0}},
                                 mad::Attribute::linear_forwarding_table, write.block, mad::encode(block));
     request.tag = Tag{dropping ? Ask::lft_drop : Ask::lft_set, 0, input_.epoch, position}.pack();
     return request;
 }
 
+/// Drop LIDs of a block that some switch did not drop. With its old entry still there, new ones elsewhere could loop: so
+/// they stay dropped everywhere until the next sweep has read what is in force.
+std::vector<std::uint16_t> Programmer::held_in(std::uint16_t block) const {
+    if (!held_blocks_.contains(block)) {
+        return {};
+    }
+    const std::size_t from = std::size_t{block} * mad::kLftBlockEntries;
+    const auto first = std::lower_bound(plan_.drop_lids.begin(), plan_.drop_lids.end(), from);
+    return {first, std::lower_bound(first, plan_.drop_lids.end(), from + mad::kLftBlockEntries)};
+}
+
+void Programmer::on_lft_drop(std::uint32_t position, const Completion& completion) {
+    ++lft_blocks_;
+    if (completion.kind == Completion::Kind::reply) {
+        return;
+    }
+    const LftWrite drop = plan_.drops[position];
+    held_blocks_.insert(drop.block);
+    fail({input_.view->switch_nodes[drop.switch_index], mad::PortNum{0}},
+         fmt::format("forwarding table block {} {}", drop.block, describe(completion)));
+}
+
 void Programmer::on_lft(std::uint32_t position, const Completion& completion) {
     const LftWrite write = plan_.writes[position];
     if (completion.kind == Completion::Kind::reply) {
         ++lft_blocks_;
-        --blocks_missing_[write.switch_index];
+        blocks_missing_[write.switch_index] -= held_blocks_.contains(write.block) ? 0U : 1U;
         return;
     }
     const PortRef at{input_.view->switch_nodes[write.switch_index], mad::PortNum{0}};
@@ -246,6 +274,61 @@ RowsInForce Programmer::rows_in_force() const {
         }
     }
     return rows;
+}
+
+// --- multicast tables -------------------------------------------------------------------------------------------
+
+/// By MulticastFDBTop, with one field for the whole table (IBA 14.2.5.4).
+bool Programmer::stops_multicast(const Node& node) const {
+    return (node.ports[0].info.capability_mask & kMulticastTopSupported) != 0;
+}
+
+/// Reads the tables of switches that another SM may have filled; what is not empty is emptied when the answer comes.
+std::optional<mad::Request> Programmer::next_mft() {
+    constexpr std::uint32_t kEntries = 32;   ///< of a block
+    constexpr std::uint32_t kPorts = 16;     ///< of a position
+    const auto& nodes = input_.fabric->nodes;
+    for (; cursor_ < nodes.size(); ++cursor_, mft_block_ = 0) {
+        const Node& node = nodes[cursor_];
+        if (!node.is_switch() || !node.switch_info || !input_.strange_mft.contains(node.guid()) || stops_multicast(node)) {
+            continue;
+        }
+        const std::uint32_t blocks = (node.switch_info->multicast_fdb_cap + kEntries - 1) / kEntries;
+        const std::uint32_t positions = node.info.num_ports / kPorts + 1;
+        if (mft_block_ >= blocks * positions) {
+            continue;
+        }
+        const std::uint32_t modifier = (mft_block_ / blocks) << 28U | mft_block_ % blocks;
+        ++mft_block_;
+        return make(Ask::mft_get, {static_cast<std::uint32_t>(cursor_), mad::PortNum{0}},
+                    mad::Attribute::multicast_forwarding_table, modifier, {});
+    }
+    return std::nullopt;
+}
+
+void Programmer::on_mft(PortRef ref, const Completion& completion) {
+    if (completion.kind != Completion::Kind::reply) {
+        mft_doubtful_.insert(input_.fabric->nodes[ref.node].guid());
+        return fail(ref, fmt::format("multicast table {}", describe(completion)));
+    }
+    const bool read = Tag::unpack(completion.tag).ask == Ask::mft_get;
+    if (read && mad::decode_mft(completion.data) != mad::MftBlock{}) {
+        spill_.push_back(make(Ask::mft_set, ref, mad::Attribute::multicast_forwarding_table, completion.request.modifier,
+                              mad::encode(mad::MftBlock{})));
+    }
+}
+
+std::set<mad::Guid> Programmer::mft_emptied() const {
+    std::set<mad::Guid> emptied;
+    for (const Node& node : input_.fabric->nodes) {
+        const bool done = node.is_switch() && node.switch_info && input_.strange_mft.contains(node.guid()) &&
+                          !mft_doubtful_.contains(node.guid()) &&
+                          (!stops_multicast(node) || node.switch_info->multicast_fdb_top == kMulticastTopNone);
+        if (done) {
+            emptied.insert(node.guid());
+        }
+    }
+    return emptied;
 }
 
 // --- links ------------------------------------------------------------------------------------------------------
@@ -402,14 +485,10 @@ void Programmer::on(const Completion& completion) {
                 fail(ref, fmt::format("P_Key table {}", describe(completion)));
             }
             return;
-        case Ask::lft_drop:
-            if (!answered) {
-                fail({input_.view->switch_nodes[plan_.drops[tag.index].switch_index], mad::PortNum{0}},
-                     fmt::format("forwarding table {}", describe(completion)));
-            }
-            ++lft_blocks_;
-            return;
+        case Ask::lft_drop: return on_lft_drop(tag.index, completion);
         case Ask::lft_set: return on_lft(tag.index, completion);
+        case Ask::mft_get:
+        case Ask::mft_set: return on_mft(ref, completion);
         case Ask::recheck_port: return on_recheck(ref, completion);
         default: return on_port_set(tag, ref, completion);
     }

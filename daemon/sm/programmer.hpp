@@ -4,8 +4,8 @@
 // A stage begins when every request of the one before has ended. What a device acknowledged is noted in the Fabric and
 // in the rows in force; what it refused or did not answer marks that device and the run goes on.
 //
-// Stages: switch set-up (SwitchInfo, port 0) - P_Keys - LFT entries through drop - LFT blocks - configure and arm -
-// activate - recheck (ports of switches whose change bit could only be cleared after their ports had been read).
+// Stages: switch set-up (SwitchInfo, port 0) - P_Keys - LFT entries through drop - LFT blocks - MFT blocks that somebody
+// left behind, emptied - configure and arm - activate - recheck (ports of switches whose change bit could only be cleared after their ports had been read).
 #pragma once
 
 #include <cstdint>
@@ -35,6 +35,7 @@ struct ProgramInput {
     std::shared_ptr<const routing::Routes> routes;   ///< null: no switch to program
     RowsInForce in_force;                            ///< by SwitchIndex
     std::set<mad::Guid> clear_change;                ///< switches whose change bit is still set
+    std::set<mad::Guid> strange_mft;                 ///< switches that may hold multicast entries which are not ours
     fabric::LidMap lids;
     mad::Lid sm_lid{};
     std::shared_ptr<const SmConfig> config;
@@ -49,7 +50,7 @@ struct ProgramFailure {
 
 class Programmer {
 public:
-    enum class Stage : std::uint8_t { switches, pkeys, lft_drop, lft, arm, activate, recheck, done };
+    enum class Stage : std::uint8_t { switches, pkeys, lft_drop, lft, mft, arm, activate, recheck, done };
 
     explicit Programmer(ProgramInput input);
 
@@ -63,6 +64,8 @@ public:
     /// Rows that every block was acknowledged for; null where one was not.
     [[nodiscard]] RowsInForce rows_in_force() const;
     [[nodiscard]] const std::vector<ProgramFailure>& failures() const { return failures_; }
+    /// Of the switches with strange multicast entries those that hold none any more.
+    [[nodiscard]] std::set<mad::Guid> mft_emptied() const;
     /// Policy that a port cannot follow.
     [[nodiscard]] const std::vector<ProgramFailure>& refusals() const { return refusals_; }
     [[nodiscard]] const std::vector<std::string>& surprises() const { return surprises_; }
@@ -83,6 +86,9 @@ private:
     std::optional<mad::Request> next_switch();
     std::optional<mad::Request> next_pkey();
     std::optional<mad::Request> next_lft();
+    std::optional<mad::Request> next_mft();
+    void on_mft(fabric::PortRef ref, const mad::Completion& completion);
+    [[nodiscard]] bool stops_multicast(const fabric::Node& node) const;
     std::optional<mad::Request> next_port();
     std::optional<mad::Request> port_request(fabric::PortRef ref);
     std::optional<mad::Request> arm_request(fabric::PortRef ref);
@@ -101,6 +107,8 @@ private:
     [[nodiscard]] std::uint16_t top_for(const fabric::Node& node) const;
     void on_port_set(const Tag& tag, fabric::PortRef ref, const mad::Completion& completion);
     void on_recheck(fabric::PortRef ref, const mad::Completion& completion);
+    [[nodiscard]] std::vector<std::uint16_t> held_in(std::uint16_t block) const;
+    void on_lft_drop(std::uint32_t position, const mad::Completion& completion);
     void on_lft(std::uint32_t write, const mad::Completion& completion);
     void fail(fabric::PortRef at, std::string text);
     [[nodiscard]] static std::string describe(const mad::Completion& completion);
@@ -108,6 +116,7 @@ private:
 
     ProgramInput input_;
     LftPlan plan_;
+    std::set<std::uint16_t> held_blocks_;      ///< blocks of which some switch did not take its drop
     Stage stage_ = Stage::switches;
     std::size_t cursor_ = 0;
     PortWalk walk_;
@@ -116,6 +125,8 @@ private:
     std::size_t open_ = 0;
     std::vector<std::uint32_t> blocks_missing_;   ///< by SwitchIndex: planned and not acknowledged
     std::set<fabric::PortRef> set_this_run_;      ///< only filled for nodes that will be rechecked
+    std::uint32_t mft_block_ = 0;                 ///< next one to read of the switch at the cursor, over all positions
+    std::set<mad::Guid> mft_doubtful_;            ///< a block could not be read or emptied
     std::set<std::uint32_t> gone_;                ///< targets that did not answer: nothing more is asked of them
     std::vector<ProgramFailure> failures_;
     std::vector<ProgramFailure> refusals_;

@@ -403,6 +403,7 @@ std::vector<std::uint32_t> SubnetManager::unknown_tables() {
         }
         const bool virgin = node.switch_info->linear_fdb_top == 0 || node.ports[0].info.lid == mad::kLidNone;
         if (virgin) {
+            strange_mft_.erase(node.guid());
             continue;  // overwritten whole
         }
         if (trusts_stored(node)) {
@@ -410,6 +411,7 @@ std::vector<std::uint32_t> SubnetManager::unknown_tables() {
             programmed_.insert_or_assign(node.guid(), Programmed{stored.lft, stored.linear_fdb_top});
         } else {
             unknown.push_back(index);
+            strange_mft_.insert(node.guid());
         }
     }
     stored_clean_ = false;  // believed once, at start; later only acknowledgements count
@@ -492,6 +494,7 @@ void SubnetManager::start_programming(base::Instant now, Effects& out) {
     for (const std::uint32_t index : change_unread_) {
         input.clear_change.insert(working_->nodes[index].guid());
     }
+    input.strange_mft = strange_mft_;
     input.lids = lids_;
     input.sm_lid = sm_lid_;
     input.config = config_;
@@ -546,6 +549,9 @@ void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& o
         working_->isolations.push_back(std::move(item));
         announce(Severity::error, "setup-failed", failure.text, working_->nodes[failure.at.node].guid(),
                  failure.at.port, now, out);
+    }
+    for (const mad::Guid guid : done.mft_emptied()) {
+        strange_mft_.erase(guid);
     }
     for (const ProgramFailure& refusal : done.refusals()) {
         const mad::Guid guid = working_->nodes[refusal.at.node].guid();

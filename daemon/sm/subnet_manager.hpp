@@ -170,6 +170,7 @@ private:
     bool stored_clean_ = false;
     mad::Lid stored_sm_lid_{};
     std::map<mad::Guid, Programmed> programmed_;
+    std::set<mad::Guid> strange_mft_;   ///< switches that were somebody else's when first seen, until emptied
     AcknowledgedPorts acknowledged_;
     std::set<std::pair<mad::Guid, mad::PortNum>> refusals_told_;   ///< since the configuration was read
     mad::Lid sm_lid_{};

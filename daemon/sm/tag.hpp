@@ -15,7 +15,7 @@ enum class Ask : std::uint8_t {
     node_info, node_description, switch_info, port_info, port_info_extended, vendor_port_info, pkey_block, sm_info,
     clear_change, verify_link,
     light_switch_info, probe_silent, recheck_port,
-    lft_get, switch_info_set, port0_set, pkey_set, lft_drop, lft_set, arm, configure, activate, bounce,
+    lft_get, switch_info_set, port0_set, pkey_set, lft_drop, lft_set, mft_get, mft_set, arm, configure, activate, bounce,
 };
 
 /// 8 bits kind, 8 bits port, 16 bits epoch, 32 bits index (node, probe or operation).

@@ -124,6 +124,54 @@ TEST(FieldCase, C14_junk_left_by_another_sm_is_replaced) {
     }
 }
 
+/// T2 whose switches cannot stop multicast by MulticastFDBTop.
+void forget_multicast_top(Lab& lab) {
+    constexpr std::uint32_t kMulticastTopSupported = 0x40000000U;
+    for (const char* name : {"leaf1", "leaf2", "spine1", "spine2"}) {
+        mad::PortInfo info = lab.sim.port_info(lab.node(name), PortNum{0});
+        info.capability_mask &= ~kMulticastTopSupported;
+        lab.sim.set_port_info(lab.node(name), PortNum{0}, info);
+    }
+}
+
+TEST(FieldCase, C14_multicast_entries_left_by_another_sm_are_emptied_once) {
+    Lab lab(t2(), at("h1"));
+    forget_multicast_top(lab);
+    lab.start();
+    ASSERT_TRUE(lab.run_until_up(seconds{5}));
+    EXPECT_EQ(lab.gets(Attribute::multicast_forwarding_table), 0U) << "fresh switches hold none";
+    lab.kill();
+    // Another SM's group on leaf2: MLID 0xC021, ports 1 and 3.
+    const auto other = lab.sim.join("h2", 0, [](mad::WireMad&&) {}).value();
+    mad::Smp smp;
+    smp.header.method = static_cast<std::uint8_t>(mad::Method::set);
+    smp.header.attribute = Attribute::multicast_forwarding_table;
+    smp.header.modifier = 1;
+    smp.path = mad::DrPath{}.then(PortNum{1}).then(PortNum{5}).then(PortNum{2});
+    mad::MftBlock block;
+    block.port_masks[1] = 0x000A;
+    smp.data = mad::encode(block);
+    mad::WireMad wire{mad::encode_smp(smp), {}, {}};
+    wire.address.lid = mad::kLidPermissive;
+    lab.sim.send(other, wire, lab.now);
+    lab.advance(seconds{1});
+    lab.forget_counts();
+    lab.start();
+    ASSERT_TRUE(lab.run_until_up(seconds{5}));
+    EXPECT_EQ(lab.gets(Attribute::multicast_forwarding_table), 4U * 256U);
+    EXPECT_EQ(lab.sets(Attribute::multicast_forwarding_table), 1U) << "only what is not empty is written";
+    lab.kill();
+    lab.forget_counts();
+    lab.start();
+    ASSERT_TRUE(lab.run_until_up(seconds{5}));
+    EXPECT_EQ(lab.sets(Attribute::multicast_forwarding_table), 0U);
+    lab.forget_counts();
+    lab.request_sweep(sm::SweepScope::full);
+    ASSERT_TRUE(lab.run_until_up(seconds{5}));
+    EXPECT_EQ(lab.gets(Attribute::multicast_forwarding_table), 0U) << "known clean";
+    EXPECT_EQ(wrong(lab), "");
+}
+
 TEST(FieldCase, C23_a_lost_trap_is_made_good_by_the_light_sweep) {
     Lab lab(t2(), at("h1"));
     lab.start();
