@@ -21,11 +21,6 @@ constexpr double kShownSeconds = 1e-6;  ///< a phase that took less and sent not
 
 std::string number(const Json& row, const char* key) { return grouped(row.value(key, std::uint64_t{0})); }
 
-/// "1 link", "2 links".
-std::string counted(const Json& row, const char* key, std::string_view thing) {
-    return fmt::format("{} {}{}", number(row, key), thing, row.value(key, std::uint64_t{0}) == 1 ? "" : "s");
-}
-
 void add_line(std::string& out, std::string_view title, const std::string& text) {
     fmt::format_to(std::back_inserter(out), "{:<12}{}\n", title, text);
 }
@@ -53,7 +48,7 @@ void add_routing(std::string& out, const Json& status) {
     }
     const Json& routing = status["routing"];
     add_line(out, "routing", fmt::format("{} serves on {}, {} tables in force", field_text(routing, "engine"),
-                                         counted(routing, "vls", "data lane"), number(routing, "tables_in_force")));
+                                         counted(routing.value("vls", 0U), "data lane", "data lanes"), number(routing, "tables_in_force")));
     for (const Json& attempt : routing["attempts"]) {
         const std::string why = attempt.value("serves", false)
                                     ? fmt::format("serves: computed in {}, proved in {}",
@@ -106,7 +101,8 @@ void add_neighbours(std::string& out, const Json& status) {
             add_line(out, "", "... 'ibfabric isolated' lists them all");
             break;
         }
-        add_line(out, shown == 1 ? "isolated" : "", fmt::format("{}: {}", field_text(row, "reason"), field_text(row, "text")));
+        add_line(out, shown == 1 ? "isolated" : "",
+                 fmt::format("{}: {}", field_text(row, "reason"), field_text(row, "text")));
     }
     for (const Json& sm : status.value("other_sms", Json::array())) {
         add_line(out, "other SM", fmt::format("{} LID {} priority {} {}", field_text(sm, "guid"), field_text(sm, "lid"),
@@ -117,7 +113,9 @@ void add_neighbours(std::string& out, const Json& status) {
 std::string status_text(const Json& status) {
     std::string out;
     const std::string text = field_text(status, "mode_text");
-    add_line(out, "mode", text == "-" ? field_text(status, "mode") : fmt::format("{}: {}", field_text(status, "mode"), text));
+    add_line(
+        out, "mode",
+        text == "-" ? field_text(status, "mode") : fmt::format("{}: {}", field_text(status, "mode"), text));
     add_line(out, "transport", field_text(status, "transport"));
     add_line(out, "SM", sm_text(status));
     add_fabric(out, status);

@@ -95,7 +95,8 @@ base::Result<std::vector<Written>> export_folder(const Client& client, const std
 }
 
 Exit to_standard_output(const Client& client, const std::string& format) {
-    const auto done = client.get("/v1/export", {{"format", format}}, [](std::string_view piece) { return print(piece); });
+    const auto done =
+        client.get("/v1/export", {{"format", format}}, [](std::string_view piece) { return print(piece); });
     return done ? Exit::ok : failure(done.error());
 }
 

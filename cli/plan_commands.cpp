@@ -109,10 +109,11 @@ std::string plan_text(const Json& plan) {
                                count("links"), count("lids")));
     for (const Json& attempt : plan["attempts"]) {
         const std::string why = field_text(attempt, "refused_because");
-        line("engine", why == "-" ? fmt::format("{} serves: computed in {}, proved in {}", field_text(attempt, "engine"),
-                                                seconds_text(attempt["compute_seconds"]),
-                                                seconds_text(attempt["verify_seconds"]))
-                                  : fmt::format("{} refused: {}", field_text(attempt, "engine"), why));
+        line("engine",
+             why == "-" ? fmt::format("{} serves: computed in {}, proved in {}",
+                                      field_text(attempt, "engine"), seconds_text(attempt["compute_seconds"]),
+                                      seconds_text(attempt["verify_seconds"]))
+                        : fmt::format("{} refused: {}", field_text(attempt, "engine"), why));
     }
     line("lanes", field_text(plan, "vls"));
     line("proof", fmt::format("{} pairs: {} unreachable, {} loops, {} credit loops; {} switch pairs not served",

@@ -36,9 +36,9 @@ std::string path_text(const Json& answer) {
                                          number_column("OUT", "out_port"), {"LINK", link, Align::left},
                                          number_column("MTU", "mtu")});
     if (answer.contains("rate_gbps")) {
-        out += fmt::format("{} link(s) through {} switch(es), slowest {:g}G, MTU {}\n", field_text(answer, "links"),
-                           field_text(answer, "switches"), answer["rate_gbps"].get<double>(),
-                           field_text(answer, "mtu"));
+        out += fmt::format("{} through {}, slowest {:g}G, MTU {}\n", counted(answer.value("links", 0U), "link", "links"),
+                           counted(answer.value("switches", 0U), "switch", "switches"),
+                           answer["rate_gbps"].get<double>(), field_text(answer, "mtu"));
     }
     return out;
 }
@@ -63,18 +63,22 @@ Exit run_route(const std::string& name, std::uint64_t lid, const Session& sessio
         return failure(answer.error());
     }
     return show(session, *answer,
-                render_table((*answer)["entries"], {number_column("LID", "lid"), number_column("OUT PORT", "port"),
-                                                    text_column("NEXT", "next"), text_column("DESTINATION", "destination"),
-                                                    text_column("GUID", "guid")}),
+                render_table((*answer)["entries"],
+                             {number_column("LID", "lid"), number_column("OUT PORT", "port"),
+                              text_column("NEXT", "next"), text_column("DESTINATION", "destination"),
+                              text_column("GUID", "guid")}),
                 Exit::ok);
 }
 
 std::string check_text(const Json& answer) {
     const Json& proof = answer["proof"];
-    std::string out = fmt::format("{} pairs proved in {}\n", grouped(proof.value("pairs_checked", std::uint64_t{0})),
-                                  seconds_text(proof.value("seconds", 0.0)));
+    std::string out =
+        fmt::format("{} pairs proved in {}\n", grouped(proof.value("pairs_checked", std::uint64_t{0})),
+                    seconds_text(proof.value("seconds", 0.0)));
     if (answer["findings"].empty()) {
-        return out + "no findings: every pair reaches each other, no loop, no credit loop, every link as it should be\n";
+        return out +
+               "no findings: every pair reaches each other, no loop, no credit loop, every link as it should "
+               "be\n";
     }
     return out + render_table(answer["findings"], {text_column("LEVEL", "severity"), text_column("KIND", "kind"),
                                                    text_column("FINDING", "text")});

@@ -17,8 +17,8 @@ constexpr std::string_view kGap = "  ";
 
 /// Characters as a terminal shows them: UTF-8 continuation bytes take no room.
 std::size_t display_width(std::string_view text) {
-    return static_cast<std::size_t>(
-        std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+    return static_cast<std::size_t>(std::count_if(
+        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
 void append_cell(std::string& line, const std::string& cell, std::size_t width, Align align) {
@@ -106,6 +106,10 @@ base::Result<void> print(std::string_view text) {
         return base::fail(base::ErrorKind::io, fmt::format("standard output: {}", std::strerror(errno)));
     }
     return {};
+}
+
+std::string counted(std::uint64_t count, std::string_view one, std::string_view many) {
+    return fmt::format("{} {}", grouped(count), count == 1 ? one : many);
 }
 
 std::string grouped(std::uint64_t value) {

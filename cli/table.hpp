@@ -35,6 +35,8 @@ struct Column {
 /// Standard output; an error when it is full or gone. Flushes.
 [[nodiscard]] base::Result<void> print(std::string_view text);
 
+/// "1 switch", "2,000 switches".
+[[nodiscard]] std::string counted(std::uint64_t count, std::string_view one, std::string_view many);
 /// "12,345".
 [[nodiscard]] std::string grouped(std::uint64_t value);
 /// "850us", "12.3ms", "4.21s".

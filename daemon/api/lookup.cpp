@@ -102,7 +102,8 @@ std::optional<Target> Directory::by_number(std::string_view word) const {
     if (only_lid || only_guid) {
         word.remove_prefix(only_lid ? 4 : 5);
     }
-    const bool has_id_letter = word.size() > 2 && word[1] == '-' && (word[0] == 'S' || word[0] == 'H' || word[0] == 'R');
+    const bool has_id_letter =
+        word.size() > 2 && word[1] == '-' && (word[0] == 'S' || word[0] == 'H' || word[0] == 'R');
     if (has_id_letter) {
         word.remove_prefix(2);
     }

@@ -64,7 +64,8 @@ base::Result<std::uint64_t> Query::number(const std::string& name, std::uint64_t
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc{} || end != text.data() + text.size() || value > max) {
-        return base::fail(base::ErrorKind::usage, fmt::format("{}={}: a number from 0 to {} is wanted", name, text, max));
+        return base::fail(base::ErrorKind::usage,
+                          fmt::format("{}={}: a number from 0 to {} is wanted", name, text, max));
     }
     return value;
 }

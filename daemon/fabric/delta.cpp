@@ -21,7 +21,8 @@ using Names = std::map<mad::Guid, std::string>;
 Names names_of(const Fabric& fabric) {
     Names names;
     for (const Node& node : fabric.nodes) {
-        names.emplace(node.guid(), fmt::format("{} {} ({})", mad::to_string(node.info.type), node.description, node.guid()));
+        names.emplace(node.guid(), fmt::format("{} {} ({})", mad::to_string(node.info.type), node.description,
+                                               node.guid()));
     }
     return names;
 }

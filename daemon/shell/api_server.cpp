@@ -134,8 +134,9 @@ private:
         if (reply_.stream) {
             return write_piece();
         }
-        asio::async_write(stream_, asio::buffer(reply_.body),
-                          [self = shared_from_this()](beast::error_code failed, std::size_t) { self->on_done(failed); });
+        asio::async_write(
+            stream_, asio::buffer(reply_.body),
+            [self = shared_from_this()](beast::error_code failed, std::size_t) { self->on_done(failed); });
     }
 
     void write_piece() {

@@ -243,7 +243,7 @@ class LifeAndDeath(Fabric):
         self.assertFalse(os.path.exists(self.socket))
 
     def test_lids_outlive_kill_9_and_a_new_host(self):
-        """LIDs come from the database: a host that arrives between others takes none of theirs (C23)."""
+        """LIDs come from the database: a host that arrives between others takes none of theirs."""
         whole = self.run_cli("generate", TREE).stdout
         name = re.search(r'^Hca\s+1 "(H-\w+)"\s+# "host-0003"', whole, re.MULTILINE).group(1)
         records = [record for record in whole.split("\n\n") if not re.search(rf'^Hca.*"{name}"', record, re.MULTILINE)]
@@ -332,9 +332,9 @@ class Database(Fabric):
         self.up()
         self.assertEqual(self.stop(), 0)
         with sqlite3.connect(os.path.join(self.state, "ibfabric.db")) as database:
-            tables = {name for name, in database.execute("select name from sqlite_master where type = 'table'")}
-            self.assertLessEqual({"node", "port", "link", "lid", "lft", "sweep", "event"}, tables)
-            self.assertEqual(database.execute("select count(*) from lid").fetchone()[0], 14)
+            tables = {name for name, in database.execute("select name from sqlite_master where type in ('table', 'view')")}
+            self.assertLessEqual({"nodes", "ports", "links", "lids", "lft", "sweeps", "events"}, tables)
+            self.assertEqual(database.execute("select count(*) from lids").fetchone()[0], 14)
             self.assertEqual(database.execute("pragma integrity_check").fetchone()[0], "ok")
 
     def test_state_dir_that_cannot_be(self):
@@ -354,7 +354,7 @@ class Database(Fabric):
             self.assertEqual(self.up()["mode"], "up")
             self.assertEqual(self.stop(), 0)
             with sqlite3.connect(os.path.join(self.state, "ibfabric.db")) as database:
-                self.assertEqual(database.execute("select count(*) from lid").fetchone()[0], 14)
+                self.assertEqual(database.execute("select count(*) from lids").fetchone()[0], 14)
 
     def test_full_disk(self):
         os.makedirs(self.state)

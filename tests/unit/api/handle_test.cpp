@@ -77,7 +77,8 @@ TEST_F(HandleTest, PathByLidAndFromASwitch) {
     const auto& end = snapshot_.view->topology.end_ports.back();
     const Answer by_lid = get(fmt::format("/v1/path?src={}&dst=lid:{}", host(0), end.lids.base));
     EXPECT_EQ(by_lid.body["dst"]["lid"], end.lids.base.value());
-    const Answer from_switch = get(fmt::format("/v1/path?src={}&dst={}", snapshot_.view->topology.switches[0].guid, host(0)));
+    const Answer from_switch =
+        get(fmt::format("/v1/path?src={}&dst={}", snapshot_.view->topology.switches[0].guid, host(0)));
     EXPECT_EQ(from_switch.status, 200) << from_switch.body;
     EXPECT_EQ(from_switch.body["arrives"], true);
 }
@@ -86,7 +87,8 @@ TEST_F(HandleTest, PathBackToBack) {
     const fabric::Snapshot snapshot = test::snapshot_of_spec("back-to-back");
     ASSERT_NE(snapshot.view, nullptr);
     const auto& ends = snapshot.view->topology.end_ports;
-    const Answer answer = ask(snapshot, "GET", fmt::format("/v1/path?src={}&dst={}", ends[0].node_guid, ends[1].node_guid));
+    const Answer answer =
+        ask(snapshot, "GET", fmt::format("/v1/path?src={}&dst={}", ends[0].node_guid, ends[1].node_guid));
     EXPECT_EQ(answer.status, 200) << answer.body;
     EXPECT_EQ(answer.body["links"], 1);
     EXPECT_EQ(answer.body["switches"], 0);
@@ -200,7 +202,8 @@ TEST_F(HandleTest, ExportFolderListsItsFiles) {
     const Answer answer = get("/v1/export?format=opensm-dumps");
     ASSERT_EQ(answer.body["files"].size(), 5U);
     for (const Json& file : answer.body["files"]) {
-        HttpReply reply = handle({"GET", "/v1/export?format=opensm-dumps&file=" + file.get<std::string>(), ""}, snapshot_);
+        HttpReply reply =
+            handle({"GET", "/v1/export?format=opensm-dumps&file=" + file.get<std::string>(), ""}, snapshot_);
         EXPECT_EQ(reply.status, 200) << file;
     }
     EXPECT_EQ(get("/v1/export?format=opensm-dumps&file=../x").status, 404);
