@@ -303,7 +303,12 @@ void SubnetManager::end_discovery(base::Instant now, Effects& out) {
     }
     silent_.clear();
     for (const fabric::Isolation& item : working_->isolations) {
-        if (item.reason == fabric::IsolationReason::silent && item.at.node != kNoNode) {
+        if (item.reason != fabric::IsolationReason::silent || item.at.node == kNoNode) {
+            continue;
+        }
+        if (item.at == working_->local) {
+            discovery_incomplete_ = true;  // all of the fabric lies behind it: asked again soon, and in full
+        } else {
             silent_.insert({working_->nodes[item.at.node].guid(), item.at.port});
         }
     }
