@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "daemon/fabric/snapshot.hpp"
 #include "routing/netlist.hpp"
@@ -77,6 +78,12 @@ inline fabric::Node to_node(const routing::NetlistNode& from) {
     }
     for (std::size_t p = 0; p < from.ports.size(); ++p) {
         node.ports.push_back(to_port(from.ports[p], node.is_switch(), from, static_cast<std::uint8_t>(p)));
+    }
+    if (node.is_switch()) {
+        // As on the wire: what a switch can do is said by its port 0 alone.
+        for (std::size_t p = 1; p < node.ports.size(); ++p) {
+            node.ports[0].info.capability_mask |= std::exchange(node.ports[p].info.capability_mask, 0U);
+        }
     }
     return node;
 }

@@ -47,6 +47,32 @@ TEST_F(HandleTest, StatusCountsTheFabric) {
     EXPECT_EQ(answer.body["routing"]["engine"], snapshot_.routes->routes.engine);
 }
 
+TEST_F(HandleTest, StatusShowsTheLastFullSweepBesideTheLast) {
+    fabric::SweepReport light;
+    light.id = 9;
+    light.scope = "light";
+    fabric::SweepReport full;
+    full.id = 3;
+    full.scope = "full";
+    full.phases = {{"discover", std::chrono::milliseconds{20}, 1729, 0}};
+    snapshot_.sweeps = {light, full};
+    const Answer answer = get("/v1/status");
+    EXPECT_EQ(answer.body["last_sweep"]["id"], 9);
+    EXPECT_EQ(answer.body["last_full_sweep"]["id"], 3);
+    EXPECT_EQ(answer.body["last_full_sweep"]["phases"][0]["mads"], 1729);
+}
+
+TEST_F(HandleTest, RatesAreThoseOfBothEnds) {
+    for (const Json& port : get("/v1/ports?show=linked").body["ports"]) {
+        if (port["port"] != 0) {
+            EXPECT_EQ(port["speed"], "HDR") << port;
+            EXPECT_EQ(port["rate_gbps"], 200.0) << port;
+        }
+    }
+    const Answer answer = get("/v1/path?src=" + host(0) + "&dst=" + host(7));
+    EXPECT_EQ(answer.body["rate_gbps"], 200.0) << answer.body;
+}
+
 TEST_F(HandleTest, ListsHaveEveryThingOnce) {
     EXPECT_EQ(get("/v1/nodes").body["nodes"].size(), snapshot_.fabric->nodes.size());
     EXPECT_EQ(get("/v1/switches").body["switches"].size(), snapshot_.fabric->switch_count());
@@ -180,6 +206,8 @@ TEST_F(HandleTest, CommandsComeBackForTheCore) {
     ASSERT_TRUE(full.command);
     EXPECT_EQ(full.command->kind, AdminCommand::Kind::sweep_full);
     EXPECT_EQ(ask(snapshot_, "POST", "/v1/sweep?scope=wide").status, 400);
+    EXPECT_EQ(ask(snapshot_, "POST", "/v1/reload").status, 400) << "there is no file to read";
+    snapshot_.config_path = "/etc/ibfabric/ibfabricd.toml";
     EXPECT_EQ(ask(snapshot_, "POST", "/v1/reload").command->kind, AdminCommand::Kind::reload);
 }
 

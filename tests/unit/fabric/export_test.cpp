@@ -162,6 +162,19 @@ TEST_F(ExportTest, IbnetdiscoverLinesAreInfinibandDiags) {
     }
 }
 
+TEST_F(ExportTest, SwitchPortsRunAtTheSpeedThatPortZerosCapabilitiesAllow) {
+    const Snapshot hdr = test::snapshot_of_spec("fat-tree:radix=4,levels=2");
+    ASSERT_NE(hdr.fabric, nullptr);
+    for (const std::string& text : {ibnetdiscover_text(hdr), ibsim_text(hdr)}) {
+        EXPECT_EQ(text.find("4xQDR"), std::string::npos);
+        EXPECT_NE(text.find("4xHDR"), std::string::npos);
+    }
+    // Two switches of the first fabric claim no extended speeds: what their reserved bits hold is no speed.
+    Fabric old = *snapshot_.fabric;
+    old.nodes[0].ports[1].info.speed_ext_active = 4;
+    EXPECT_EQ(speed_of(old.nodes[0], mad::PortNum{1}), mad::LinkSpeed::qdr);
+}
+
 TEST_F(ExportTest, WalkNamesTheHopWhereTheWayEnds) {
     snapshot_.programmed = {row({1, 0, 5, 2, 7}), nullptr};
     const Forwarding tables(snapshot_);
