@@ -14,10 +14,13 @@ std::function<std::string()>& dump_hook() {
 
 }  // namespace
 
-void set_check_dump(std::function<std::string()> dump) { dump_hook() = std::move(dump); }
+void set_check_dump(std::function<std::string()> dump) {
+    dump_hook() = std::move(dump);
+}
 
 void check_failed(const char* file, int line, const char* condition, const std::string& text) {
-    std::fprintf(stderr, "ibfabric: broken invariant at %s:%d: %s: %s\n", file, line, condition, text.c_str());
+    std::fprintf(stderr, "ibfabric: broken invariant at %s:%d: %s: %s\n", file, line, condition,
+                 text.c_str());
     if (auto hook = std::exchange(dump_hook(), {})) {
         std::fputs(hook().c_str(), stderr);
     }

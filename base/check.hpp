@@ -20,7 +20,7 @@ void set_check_dump(std::function<std::string()> dump);
 
 }  // namespace ibf::base
 
-#define IBF_CHECK(condition, ...)                                                                    \
-    (static_cast<bool>(condition)                                                                    \
-         ? static_cast<void>(0)                                                                      \
+#define IBF_CHECK(condition, ...) \
+    (static_cast<bool>(condition) \
+         ? static_cast<void>(0)   \
          : ::ibf::base::check_failed(__FILE__, __LINE__, #condition, fmt::format(__VA_ARGS__)))

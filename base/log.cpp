@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <memory>
 
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 namespace ibf::base {
@@ -35,7 +35,9 @@ std::string_view journal_prefix(LogLevel level) {
     }
 }
 
-bool below_journal() { return std::getenv("JOURNAL_STREAM") != nullptr; }
+bool below_journal() {
+    return std::getenv("JOURNAL_STREAM") != nullptr;
+}
 
 }  // namespace
 
@@ -49,7 +51,9 @@ Result<LogLevel> parse_log_level(std::string_view name) {
                 fmt::format("unknown log level '{}': use trace, debug, info, warning, error or off", name));
 }
 
-std::string_view to_string(LogLevel level) { return kNames[static_cast<std::size_t>(level)]; }
+std::string_view to_string(LogLevel level) {
+    return kNames[static_cast<std::size_t>(level)];
+}
 
 void log_start(LogLevel level) {
     auto logger = spdlog::stderr_color_mt("ibfabric");
@@ -59,9 +63,13 @@ void log_start(LogLevel level) {
     log_set_level(level);
 }
 
-void log_set_level(LogLevel level) { spdlog::set_level(to_spdlog(level)); }
+void log_set_level(LogLevel level) {
+    spdlog::set_level(to_spdlog(level));
+}
 
-bool log_enabled(LogLevel level) { return spdlog::should_log(to_spdlog(level)); }
+bool log_enabled(LogLevel level) {
+    return spdlog::should_log(to_spdlog(level));
+}
 
 void log_write(LogLevel level, std::string_view text) {
     if (below_journal()) {

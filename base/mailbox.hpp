@@ -1,8 +1,8 @@
 // DOC: the only channel between threads.
 //
 // Any number of senders, one reader. Values are moved in and taken out in batches, in order. The reader can
-// block, or watch wake_fd() (an eventfd that is readable while something waits). The bound is a promise: a full
-// mailbox refuses (push returns false) and counts, it never grows and never blocks the sender.
+// block, or watch wake_fd() (an eventfd that is readable while something waits). The bound is a promise: a
+// full mailbox refuses (push returns false) and counts, it never grows and never blocks the sender.
 #pragma once
 
 #include <sys/eventfd.h>

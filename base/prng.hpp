@@ -22,7 +22,8 @@ public:
         return z ^ (z >> 31);
     }
 
-    /// Uniform in [0, bound); bound >= 1. The bias of the multiply-shift is below 2^-32 for bounds below 2^32.
+    /// Uniform in [0, bound); bound >= 1. The bias of the multiply-shift is below 2^-32 for bounds below
+    /// 2^32.
     constexpr std::uint64_t below(std::uint64_t bound) {
         return static_cast<std::uint64_t>((static_cast<Uint128>(next()) * bound) >> 64);
     }

@@ -19,8 +19,8 @@ WallTime wall_now() {
 
 std::string format_utc(WallTime time) {
     const auto since_epoch = time.time_since_epoch().count();
-    const auto seconds = static_cast<std::time_t>(
-        std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count());
+    const auto seconds =
+        static_cast<std::time_t>(std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count());
     const auto millis = since_epoch - static_cast<std::int64_t>(seconds) * 1000;
     std::tm parts{};
     gmtime_r(&seconds, &parts);

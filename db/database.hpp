@@ -25,14 +25,14 @@ struct HistoryLimits {
 
 class Database {
 public:
-    /// Opens or creates `path`. `notice` receives sentences for the operator (set aside, migrated, recovered).
-    /// Errors, each with the remedy: refused (another ibfabricd has it open: two must not share a folder), io
-    /// (directory missing, no permission, read-only, disk full, locked by another program).
-    [[nodiscard]] static base::Result<std::unique_ptr<Database>> open(const std::string& path,
-                                                                      const std::function<void(std::string)>& notice);
-    [[nodiscard]] static base::Result<std::unique_ptr<Database>> open(const std::string& path,
-                                                                      const HistoryLimits& history,
-                                                                      const std::function<void(std::string)>& notice);
+    /// Opens or creates `path`. `notice` receives sentences for the operator (set aside, migrated,
+    /// recovered). Errors, each with the remedy: refused (another ibfabricd has it open: two must not share a
+    /// folder), io (directory missing, no permission, read-only, disk full, locked by another program).
+    [[nodiscard]] static base::Result<std::unique_ptr<Database>> open(
+        const std::string& path, const std::function<void(std::string)>& notice);
+    [[nodiscard]] static base::Result<std::unique_ptr<Database>> open(
+        const std::string& path, const HistoryLimits& history,
+        const std::function<void(std::string)>& notice);
     ~Database();
     Database(const Database&) = delete;
     Database& operator=(const Database&) = delete;
@@ -54,20 +54,22 @@ private:
     return std::holds_alternative<SweepRecord>(record) || std::holds_alternative<EventRow>(record);
 }
 
-/// The writer thread. post() never blocks. What waits is merged: of fabric, LIDs and each table the newest wins; of
-/// history (sweeps, events) the oldest is dropped and counted past `queue_max` records. So memory is bounded and
-/// truth is not lost. A batch that is refused is kept and tried again after 1 s, 2 s, ... 30 s.
+/// The writer thread. post() never blocks. What waits is merged: of fabric, LIDs and each table the newest
+/// wins; of history (sweeps, events) the oldest is dropped and counted past `queue_max` records. So memory is
+/// bounded and truth is not lost. A batch that is refused is kept and tried again after 1 s, 2 s, ... 30 s.
 class Writer {
 public:
-    /// `report` is called from the writer thread with "ok" or the reason why history is not being kept; only on change.
-    Writer(std::unique_ptr<Database> database, std::size_t queue_max, std::function<void(std::string)> report);
+    /// `report` is called from the writer thread with "ok" or the reason why history is not being kept; only
+    /// on change.
+    Writer(std::unique_ptr<Database> database, std::size_t queue_max,
+           std::function<void(std::string)> report);
     ~Writer();  ///< writes what waits, then stops
     Writer(const Writer&) = delete;
     Writer& operator=(const Writer&) = delete;
 
     void post(Batch batch);
-    /// Blocks until everything posted so far was written or refused, without sitting out the retry time; for clean
-    /// stops. False after `timeout`.
+    /// Blocks until everything posted so far was written or refused, without sitting out the retry time; for
+    /// clean stops. False after `timeout`.
     [[nodiscard]] bool flush(base::Duration timeout);
     [[nodiscard]] std::uint64_t dropped() const;
 

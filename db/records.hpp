@@ -54,7 +54,7 @@ struct TableRecord {
     mad::Guid switch_guid{};
     std::uint16_t linear_fdb_top = 0;
     std::shared_ptr<const std::vector<std::uint8_t>> lft;
-    std::string engine;   ///< the routing engine it came from
+    std::string engine;  ///< the routing engine it came from
 };
 /// The switch's stored table can no longer be trusted (it is about to be written, or was reset).
 struct TableForgetRecord {
@@ -63,10 +63,10 @@ struct TableForgetRecord {
 struct SweepRecord {
     std::uint64_t id = 0;
     std::string scope;
-    std::string reasons;       ///< joined by "; "
+    std::string reasons;  ///< joined by "; "
     base::WallTime started{};
     base::Duration time{};
-    std::string phases_json;   ///< [{"name","seconds","mads","sets"}]
+    std::string phases_json;  ///< [{"name","seconds","mads","sets"}]
     std::uint64_t mads = 0;
     std::string outcome;
 };
@@ -85,7 +85,8 @@ struct CleanStopRecord {
     mad::Lid sm_lid{};
 };
 
-using Record = std::variant<FabricRecord, LidsRecord, TableRecord, TableForgetRecord, SweepRecord, EventRow, CleanStopRecord>;
+using Record = std::variant<FabricRecord, LidsRecord, TableRecord, TableForgetRecord, SweepRecord, EventRow,
+                            CleanStopRecord>;
 /// One transaction.
 using Batch = std::vector<Record>;
 
@@ -93,7 +94,7 @@ using Batch = std::vector<Record>;
 struct Stored {
     std::map<mad::Guid, mad::LidRange> lids;
     std::map<mad::Guid, TableRecord> tables;
-    bool clean_stop = false;      ///< marker as it was before this start removed it
+    bool clean_stop = false;  ///< marker as it was before this start removed it
     mad::Lid sm_lid{};
     std::uint64_t last_sweep_id = 0;
     std::uint64_t last_event_id = 0;

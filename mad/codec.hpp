@@ -1,8 +1,9 @@
 // DOC: attribute codecs: 64 wire bytes <-> values.
 //
-// Written over iba/ib_types.h and libibmad's field tables (tests/unit/mad hold one against the other). decode_*
-// never fails: any 64 bytes are some value; whether the value makes sense is judged by its user (valid(), ranges).
-// encode() of a struct that carries `wire` starts from it. Reserved bits that we do not know stay as they came.
+// Written over iba/ib_types.h and libibmad's field tables (tests/unit/mad hold one against the other).
+// decode_* never fails: any 64 bytes are some value; whether the value makes sense is judged by its user
+// (valid(), ranges). encode() of a struct that carries `wire` starts from it. Reserved bits that we do not
+// know stay as they came.
 #pragma once
 
 #include "mad/attributes.hpp"

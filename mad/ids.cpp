@@ -29,7 +29,9 @@ constexpr std::array<SpeedRow, 10> kSpeeds{{
     {LinkSpeed::xdr, "XDR", 212500, 200},
 }};
 
-const SpeedRow& speed_row(LinkSpeed speed) { return kSpeeds[static_cast<std::size_t>(speed)]; }
+const SpeedRow& speed_row(LinkSpeed speed) {
+    return kSpeeds[static_cast<std::size_t>(speed)];
+}
 
 }  // namespace
 
@@ -60,7 +62,8 @@ unsigned width_lanes(LinkWidth width) {
 }
 
 LinkWidth width_from_lanes(unsigned lanes) {
-    for (const LinkWidth width : {LinkWidth::x1, LinkWidth::x2, LinkWidth::x4, LinkWidth::x8, LinkWidth::x12}) {
+    for (const LinkWidth width :
+         {LinkWidth::x1, LinkWidth::x2, LinkWidth::x4, LinkWidth::x8, LinkWidth::x12}) {
         if (width_lanes(width) == lanes) {
             return width;
         }
@@ -68,7 +71,9 @@ LinkWidth width_from_lanes(unsigned lanes) {
     return LinkWidth::none;
 }
 
-unsigned lane_mbps(LinkSpeed speed) { return speed_row(speed).lane_mbps; }
+unsigned lane_mbps(LinkSpeed speed) {
+    return speed_row(speed).lane_mbps;
+}
 
 double link_gbps(LinkWidth width, LinkSpeed speed) {
     return speed_row(speed).nominal_gbps * width_lanes(width);
@@ -108,7 +113,9 @@ std::string_view to_string(LinkWidth width) {
     return "none";
 }
 
-std::string_view to_string(LinkSpeed speed) { return speed_row(speed).name; }
+std::string_view to_string(LinkSpeed speed) {
+    return speed_row(speed).name;
+}
 
 std::string_view to_string(SmState state) {
     constexpr std::array<std::string_view, 4> kNames{"not-active", "discovering", "standby", "master"};
@@ -133,9 +140,9 @@ base::Result<Guid> parse_guid(std::string_view text) {
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
     if (digits.empty() || error != std::errc{} || end != digits.data() + digits.size()) {
-        return base::fail(base::ErrorKind::parse,
-                          fmt::format("'{}' is not a GUID: expected up to 16 hex digits, like 0x0002c90300a1b2c3",
-                                      text));
+        return base::fail(
+            base::ErrorKind::parse,
+            fmt::format("'{}' is not a GUID: expected up to 16 hex digits, like 0x0002c90300a1b2c3", text));
     }
     return Guid{value};
 }

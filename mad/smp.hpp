@@ -19,20 +19,27 @@ using MadBuffer = std::array<std::uint8_t, 256>;
 
 enum class MgmtClass : std::uint8_t { subn_lid = 0x01, subn_adm = 0x03, perf = 0x04, subn_directed = 0x81 };
 enum class Method : std::uint8_t {
-    get = 0x01, set = 0x02, get_resp = 0x81, trap = 0x05, trap_repress = 0x07, report = 0x06, report_resp = 0x86
+    get = 0x01,
+    set = 0x02,
+    get_resp = 0x81,
+    trap = 0x05,
+    trap_repress = 0x07,
+    report = 0x06,
+    report_resp = 0x86
 };
 
-/// MAD status word without the directed-route direction bit; 0 = fine. Low bits: 0x0001 busy, 0x0002 redirect,
-/// bits 2-4 invalid-field codes: 0x0004 bad version, 0x0008 method, 0x000C method/attribute, 0x001C value.
+/// MAD status word without the directed-route direction bit; 0 = fine. Low bits: 0x0001 busy, 0x0002
+/// redirect, bits 2-4 invalid-field codes: 0x0004 bad version, 0x0008 method, 0x000C method/attribute, 0x001C
+/// value.
 using MadStatus = std::uint16_t;
 
 struct MadHeader {
     std::uint8_t base_version = 1;
     MgmtClass mgmt_class = MgmtClass::subn_directed;
     std::uint8_t class_version = 1;
-    std::uint8_t method = 0;       ///< Method, or whatever came
+    std::uint8_t method = 0;  ///< Method, or whatever came
     MadStatus status = 0;
-    std::uint64_t tid = 0;         ///< all 64 bits; only the low half is ours
+    std::uint64_t tid = 0;  ///< all 64 bits; only the low half is ours
     Attribute attribute{};
     std::uint32_t modifier = 0;
 
@@ -46,10 +53,10 @@ struct Smp {
     MadHeader header;
     MKey mkey{};
     /// Directed route only (mgmt_class subn_directed). DrSLID and DrDLID are permissive: pure directed route.
-    DrPath path;                   ///< initial path
-    DrPath return_path;            ///< as filled by the switches on the way (responses)
+    DrPath path;         ///< initial path
+    DrPath return_path;  ///< as filled by the switches on the way (responses)
     std::uint8_t hop_pointer = 0;
-    bool returning = false;        ///< direction bit
+    bool returning = false;  ///< direction bit
     AttributeData data{};
 };
 
@@ -58,13 +65,13 @@ struct Smp {
 
 /// Where a MAD goes, or came from, below the MAD itself.
 struct MadAddress {
-    Lid lid{};                     ///< kLidPermissive for directed route
-    std::uint32_t qp = 0;          ///< 0 SMI, 1 GSI, or a client's own
-    std::uint32_t qkey = 0;        ///< 0x80010000 on QP1
+    Lid lid{};               ///< kLidPermissive for directed route
+    std::uint32_t qp = 0;    ///< 0 SMI, 1 GSI, or a client's own
+    std::uint32_t qkey = 0;  ///< 0x80010000 on QP1
     std::uint16_t pkey_index = 0;
     Sl sl{};
     std::uint8_t path_bits = 0;
-    std::optional<Gid> grh_gid;    ///< remote GID where the packet had a GRH
+    std::optional<Gid> grh_gid;  ///< remote GID where the packet had a GRH
     std::uint8_t grh_hop_limit = 0;
     std::uint8_t grh_traffic_class = 0;
     std::uint32_t grh_flow_label = 0;

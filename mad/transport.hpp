@@ -1,8 +1,8 @@
 // DOC: the door between MADs and the world.
 //
-// A Transport sends MADs and hands received ones to its sink. Implementations: the umad transport (real ports,
-// ibsim) and the simulated fabric's port. The sink is called from the transport's own thread (umad) or from
-// within advance() (simulator); it must only move the value on, normally into a mailbox.
+// A Transport sends MADs and hands received ones to its sink. Implementations: the umad transport (real
+// ports, ibsim) and the simulated fabric's port. The sink is called from the transport's own thread (umad) or
+// from within advance() (simulator); it must only move the value on, normally into a mailbox.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ namespace ibf::mad {
 
 struct WireMad {
     MadBuffer bytes{};
-    MadAddress address;   ///< to whom (send) or from whom (received)
+    MadAddress address;  ///< to whom (send) or from whom (received)
     /// Requests out: how long the sender waits for the response; zero where none is awaited. Linux hands up a
     /// response only while the request is open (drivers/infiniband/core/mad.c, ib_mad_complete_recv).
     base::Duration response_timeout{};
@@ -28,7 +28,7 @@ struct WireMad {
 
 /// The local port as the transport sees it.
 struct LocalPort {
-    std::string device;      ///< "mlx5_0", "ibsim0", "sim0"
+    std::string device;  ///< "mlx5_0", "ibsim0", "sim0"
     PortNum port{};
     Guid port_guid{};
     Guid node_guid{};
@@ -54,9 +54,9 @@ public:
 };
 
 struct UmadOptions {
-    std::string device{};            ///< empty: choose
-    std::uint8_t port = 0;           ///< 0: choose
-    std::optional<Guid> port_guid{}; ///< choose by port GUID
+    std::string device{};             ///< empty: choose
+    std::uint8_t port = 0;            ///< 0: choose
+    std::optional<Guid> port_guid{};  ///< choose by port GUID
 };
 
 /// Opens a umad port: InfiniBand link layer, has an SMI; registers classes 0x81 and 0x01 (Get, Set, Trap,
@@ -64,8 +64,8 @@ struct UmadOptions {
 /// InfiniBand port), so that the caller can wait and retry; usage for a named port that does not exist.
 [[nodiscard]] base::Result<std::unique_ptr<Transport>> open_umad(const UmadOptions& options);
 
-/// The port choice alone, over a sysfs root (normally "/sys/class/infiniband"): what open_umad would take, and
-/// for each port passed over, why. Errors: unavailable.
+/// The port choice alone, over a sysfs root (normally "/sys/class/infiniband"): what open_umad would take,
+/// and for each port passed over, why. Errors: unavailable.
 struct PortChoice {
     std::string device;
     std::uint8_t port = 0;

@@ -1,12 +1,13 @@
 // DOC: a fabric as text describes it.
 //
-// A Netlist is the parsed form of a topology file or a generator's output: nodes, ports, cables, with whatever
-// the text said of speed, LID and name. It is what the simulator builds its devices from and what topology_of()
-// turns into a Topology. It says nothing of routes. Node order is the file's (or the generator's) order.
+// A Netlist is the parsed form of a topology file or a generator's output: nodes, ports, cables, with
+// whatever the text said of speed, LID and name. It is what the simulator builds its devices from and what
+// topology_of() turns into a Topology. It says nothing of routes. Node order is the file's (or the
+// generator's) order.
 #pragma once
 
-#include <cstdint>
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,17 +23,18 @@ struct NetlistPort {
     mad::PortNum peer_port{};
     mad::LinkWidth width = mad::LinkWidth::x4;
     mad::LinkSpeed speed = mad::LinkSpeed::sdr;
-    mad::Guid guid{};          ///< CA and router ports; 0 if the text gave none (then node guid + port number)
-    mad::LidRange lids{};      ///< CA/router port, or switch port 0; 0 if the text gave none or a bad one
-    std::optional<std::array<std::uint8_t, 64>> port_info;  ///< wire bytes, where the source had them (db_csv)
+    mad::Guid guid{};      ///< CA and router ports; 0 if the text gave none (then node guid + port number)
+    mad::LidRange lids{};  ///< CA/router port, or switch port 0; 0 if the text gave none or a bad one
+    std::optional<std::array<std::uint8_t, 64>>
+        port_info;  ///< wire bytes, where the source had them (db_csv)
 };
 
 struct NetlistNode {
     mad::NodeType type = mad::NodeType::ca;
-    mad::Guid guid{};          ///< node GUID
-    mad::Guid system_guid{};   ///< system image GUID; equals guid where the text gave none
-    std::string id;            ///< the quoted name of the text: "S-0002c9...", "H-..." or a plain word
-    std::string description;   ///< NodeDescription, blanks at the end kept, at most 64 bytes
+    mad::Guid guid{};         ///< node GUID
+    mad::Guid system_guid{};  ///< system image GUID; equals guid where the text gave none
+    std::string id;           ///< the quoted name of the text: "S-0002c9...", "H-..." or a plain word
+    std::string description;  ///< NodeDescription, blanks at the end kept, at most 64 bytes
     std::uint32_t vendor_id = 0;
     std::uint16_t device_id = 0;
     bool enhanced_port0 = false;
@@ -44,8 +46,8 @@ struct NetlistNode {
 
 struct Netlist {
     std::vector<NetlistNode> nodes;
-    std::string origin;                  ///< file name or generator spec
-    std::vector<std::string> warnings;   ///< "file:line: text" of what was odd but survivable
+    std::string origin;                 ///< file name or generator spec
+    std::vector<std::string> warnings;  ///< "file:line: text" of what was odd but survivable
 
     [[nodiscard]] std::size_t switch_count() const;
     [[nodiscard]] std::size_t link_count() const;  ///< cables, each once, self-cables included
@@ -59,13 +61,13 @@ struct Netlist {
 /// The same from memory; `origin` is used in messages.
 [[nodiscard]] base::Result<Netlist> parse_netlist(std::string_view text, const std::string& origin);
 
-/// A generator: "fat-tree:radix=36,levels=3", "torus:8x8x8,hosts=2", "ring:4", ... The grammar and every family
-/// are listed by generator_help(). Errors: usage, naming the nearest right word.
+/// A generator: "fat-tree:radix=36,levels=3", "torus:8x8x8,hosts=2", "ring:4", ... The grammar and every
+/// family are listed by generator_help(). Errors: usage, naming the nearest right word.
 [[nodiscard]] base::Result<Netlist> generate_netlist(std::string_view spec);
 [[nodiscard]] std::string generator_help();
 
-/// SPEC as the programs take it: a generator if it starts with a known family name and ':' (or is a bare family
-/// name), else a file.
+/// SPEC as the programs take it: a generator if it starts with a known family name and ':' (or is a bare
+/// family name), else a file.
 [[nodiscard]] base::Result<Netlist> netlist_from_spec(const std::string& spec);
 
 /// ibsim netlist text (Switch/Hca/Rt blocks) that ibsim and parse_netlist read back to the same Netlist.

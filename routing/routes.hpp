@@ -17,16 +17,16 @@
 
 namespace ibf::routing {
 
-/// One switch's LFT: entry [lid] is the exit port, mad::kLftDrop where there is none, 0 for the switch itself.
-/// Size is max_lid + 1 rounded up to whole 64-entry blocks.
+/// One switch's LFT: entry [lid] is the exit port, mad::kLftDrop where there is none, 0 for the switch
+/// itself. Size is max_lid + 1 rounded up to whole 64-entry blocks.
 using LftRow = std::vector<std::uint8_t>;
 
 struct Routes {
-    std::string engine;                                   ///< "minhop", "updn", ...
-    std::vector<mad::Guid> switch_guids;                  ///< row i belongs to this switch (sorted)
-    std::vector<std::shared_ptr<const LftRow>> rows;      ///< by SwitchIndex
-    std::uint8_t vls = 1;                                 ///< data lanes that the engine needs
-    std::vector<mad::Guid> roots;                         ///< up/down: the roots used
+    std::string engine;                               ///< "minhop", "updn", ...
+    std::vector<mad::Guid> switch_guids;              ///< row i belongs to this switch (sorted)
+    std::vector<std::shared_ptr<const LftRow>> rows;  ///< by SwitchIndex
+    std::uint8_t vls = 1;                             ///< data lanes that the engine needs
+    std::vector<mad::Guid> roots;                     ///< up/down: the roots used
 
     /// Exit port for a LID at a switch; kLftDrop if out of range.
     [[nodiscard]] std::uint8_t port(SwitchIndex at, mad::Lid lid) const;
@@ -35,11 +35,11 @@ struct Routes {
 };
 
 struct RouteOptions {
-    std::vector<std::string> engines{"minhop", "updn"};   ///< the chain, first that passes the proof serves
-    std::vector<mad::Guid> root_guids;                    ///< up/down roots; empty: found from the hosts upward
-    bool connect_roots = false;                           ///< also route root-to-root switch pairs (min-hop)
-    bool allow_credit_loops = false;                      ///< accept routes whose channel dependencies cycle
-    unsigned threads = 0;                                 ///< 0: all cores; results do not depend on it
+    std::vector<std::string> engines{"minhop", "updn"};  ///< the chain, first that passes the proof serves
+    std::vector<mad::Guid> root_guids;  ///< up/down roots; empty: found from the hosts upward
+    bool connect_roots = false;         ///< also route root-to-root switch pairs (min-hop)
+    bool allow_credit_loops = false;    ///< accept routes whose channel dependencies cycle
+    unsigned threads = 0;               ///< 0: all cores; results do not depend on it
 };
 
 /// One engine: Topology in, Routes out. `previous` may be null; entries of it that are still legal stay.
@@ -50,33 +50,34 @@ struct RouteOptions {
 
 /// A channel: the directed link out of a switch port (or into the fabric from an end port).
 struct ChannelStep {
-    std::string node;       ///< name and GUID of the node the channel leaves
-    mad::PortNum port{};    ///< exit port
-    std::string peer;       ///< node it enters
+    std::string node;     ///< name and GUID of the node the channel leaves
+    mad::PortNum port{};  ///< exit port
+    std::string peer;     ///< node it enters
     mad::PortNum peer_port{};
 };
 
-/// What the independent verifier found. Pairs are counted within connected components: every end port to every
-/// LID, every switch port 0 to every end port; switch-to-switch is counted apart.
+/// What the independent verifier found. Pairs are counted within connected components: every end port to
+/// every LID, every switch port 0 to every end port; switch-to-switch is counted apart.
 struct Verdict {
     std::uint64_t pairs_checked = 0;
-    std::uint64_t unreachable_pairs = 0;      ///< end port -> LID and switch -> end port that do not arrive
+    std::uint64_t unreachable_pairs = 0;  ///< end port -> LID and switch -> end port that do not arrive
     std::uint64_t switch_pairs_unreachable = 0;
-    std::uint64_t loops = 0;                  ///< (switch, LID) walks that revisit a switch
-    bool credit_loop_free = true;             ///< channel dependency graph acyclic on every VL
-    std::vector<ChannelStep> credit_loop;     ///< one cycle, link by link; empty if none
-    std::string first_failure;                ///< one unreachable or looping pair, hop by hop; empty if none
+    std::uint64_t loops = 0;               ///< (switch, LID) walks that revisit a switch
+    bool credit_loop_free = true;          ///< channel dependency graph acyclic on every VL
+    std::vector<ChannelStep> credit_loop;  ///< one cycle, link by link; empty if none
+    std::string first_failure;             ///< one unreachable or looping pair, hop by hop; empty if none
     double seconds = 0;
 
     [[nodiscard]] bool reachable() const { return unreachable_pairs == 0 && loops == 0; }
 };
 
-/// Judges any tables (ours, a switch's own, another SM's) without trusting the engine. Parallel; deterministic.
+/// Judges any tables (ours, a switch's own, another SM's) without trusting the engine. Parallel;
+/// deterministic.
 [[nodiscard]] Verdict verify(const Topology& topology, const Routes& routes, unsigned threads);
 
 /// Paths per directed switch-switch link for the all-to-all of end-port LIDs.
 struct LevelLoad {
-    std::string level;       ///< "0->1 up", "1->0 down", "same" (levels counted from the hosts upward)
+    std::string level;  ///< "0->1 up", "1->0 down", "same" (levels counted from the hosts upward)
     std::uint64_t links = 0;
     std::uint64_t max = 0;
     double mean = 0;
@@ -87,30 +88,30 @@ struct Quality {
     double mean_link_load = 0;
     double sigma_link_load = 0;
     std::vector<LevelLoad> levels;
-    std::uint32_t max_hops = 0;               ///< switches crossed
+    std::uint32_t max_hops = 0;  ///< switches crossed
     double mean_hops = 0;
-    double max_dilation = 1;                  ///< worst path length / shortest
+    double max_dilation = 1;  ///< worst path length / shortest
     double mean_dilation = 1;
-    std::uint64_t unused_links = 0;           ///< directed switch-switch links no end-port pair uses
+    std::uint64_t unused_links = 0;  ///< directed switch-switch links no end-port pair uses
 };
 [[nodiscard]] Quality measure_quality(const Topology& topology, const Routes& routes, unsigned threads);
 
 /// How the chain came to its answer, for the operator.
 struct EngineAttempt {
     std::string engine;
-    std::string refused_because;    ///< empty: it serves
+    std::string refused_because;  ///< empty: it serves
     double compute_seconds = 0;
     double verify_seconds = 0;
 };
 struct RouteOutcome {
     Routes routes;
     Verdict verdict;
-    std::vector<EngineAttempt> attempts;   ///< in chain order, the last one serves
+    std::vector<EngineAttempt> attempts;  ///< in chain order, the last one serves
 };
 
-/// The one routing function: walks the chain, proves each result, returns the first that passes. If none of the
-/// chain passes, up/down is tried last, so a connected fabric is never left without routes.
-/// Errors: unsupported with every attempt's reason.
+/// The one routing function: walks the chain, proves each result, returns the first that passes. If none of
+/// the chain passes, up/down is tried last, so a connected fabric is never left without routes. Errors:
+/// unsupported with every attempt's reason.
 [[nodiscard]] base::Result<RouteOutcome> route(const Topology& topology, const Routes* previous,
                                                const RouteOptions& options);
 

@@ -5,7 +5,8 @@
 // known are in it. It is an immutable value once built: engines, verifier and quality figures share it.
 //
 // Order is the determinism rule of the project: switches are sorted by GUID, end ports by (node GUID, port
-// number); ties everywhere are broken by index, so by GUID then port. Build one with TopologyBuilder, which sorts.
+// number); ties everywhere are broken by index, so by GUID then port. Build one with TopologyBuilder, which
+// sorts.
 #pragma once
 
 #include <cstdint>
@@ -27,18 +28,18 @@ inline constexpr std::uint32_t kNoIndex = 0xFFFFFFFFU;
 struct PortPeer {
     enum class Kind : std::uint8_t { none, switch_, end_port };
     Kind kind = Kind::none;
-    mad::PortNum port{};         ///< peer's port number
+    mad::PortNum port{};             ///< peer's port number
     std::uint32_t index = kNoIndex;  ///< SwitchIndex or EndPortIndex value
 };
 
 struct TopologySwitch {
     mad::Guid guid{};
-    mad::LidRange lids{};        ///< of port 0; base 0 = not addressable (not routed to)
+    mad::LidRange lids{};  ///< of port 0; base 0 = not addressable (not routed to)
     std::uint8_t num_ports = 0;
-    std::uint8_t data_vls = 1;   ///< least data-VL count over its Active or coming links, 1..15
+    std::uint8_t data_vls = 1;       ///< least data-VL count over its Active or coming links, 1..15
     std::uint32_t lft_cap = 0xC000;  ///< LinearFDBCap: LIDs below this can be forwarded
     std::string name;
-    std::vector<PortPeer> peers;     ///< [0..num_ports]; [0] unused
+    std::vector<PortPeer> peers;  ///< [0..num_ports]; [0] unused
 };
 
 struct TopologyEndPort {
@@ -46,16 +47,16 @@ struct TopologyEndPort {
     mad::Guid port_guid{};
     mad::PortNum port{};
     mad::NodeType type = mad::NodeType::ca;  ///< ca or router
-    mad::LidRange lids{};            ///< base 0 = not routed to
+    mad::LidRange lids{};                    ///< base 0 = not routed to
     std::uint32_t switch_index = kNoIndex;   ///< attached switch; kNoIndex: back to back
     mad::PortNum switch_port{};
     std::string name;
 };
 
 struct Topology {
-    std::vector<TopologySwitch> switches;     ///< by SwitchIndex, sorted by GUID
-    std::vector<TopologyEndPort> end_ports;   ///< by EndPortIndex, sorted by (node GUID, port)
-    std::uint16_t max_lid = 0;                ///< highest unicast LID in use
+    std::vector<TopologySwitch> switches;    ///< by SwitchIndex, sorted by GUID
+    std::vector<TopologyEndPort> end_ports;  ///< by EndPortIndex, sorted by (node GUID, port)
+    std::uint16_t max_lid = 0;               ///< highest unicast LID in use
 
     [[nodiscard]] std::size_t lid_count() const;   ///< LIDs in use, LMC ranges counted whole
     [[nodiscard]] std::size_t link_count() const;  ///< switch-switch and end-port links, each once

@@ -96,7 +96,8 @@ public:
     Simulator& operator=(const Simulator&) = delete;
 
     /// Joins at a node (by description, id or GUID) and, for adapters, a port (0: the first linked one; a
-    /// switch joins at its port 0). Empty name: the first CA with a link, else the first. `deliver` gets what arrives there.
+    /// switch joins at its port 0). Empty name: the first CA with a link, else the first. `deliver` gets what
+    /// arrives there.
     using ClientId = std::uint32_t;
     [[nodiscard]] base::Result<ClientId> join(const std::string& node, std::uint8_t port,
                                               std::function<void(mad::WireMad&&)> deliver);

@@ -6,8 +6,9 @@
 // Long lists and exports are not built as one text: the reply then carries `stream`, which produces the body
 // piece by piece and keeps what it reads of the snapshot alive.
 //
-// Errors are JSON too: {"error": {"kind": "...", "message": "..."}} with 400 (bad parameter), 404 (no such thing),
-// 405 (method), 409 (name fits several), 503 (no fabric seen yet; the message is the SM's own mode text).
+// Errors are JSON too: {"error": {"kind": "...", "message": "..."}} with 400 (bad parameter), 404 (no such
+// thing), 405 (method), 409 (name fits several), 503 (no fabric seen yet; the message is the SM's own mode
+// text).
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@
 namespace ibf::api {
 
 struct HttpRequest {
-    std::string method;   ///< "GET", "POST"
-    std::string target;   ///< "/v1/path?src=..&dst=.."
+    std::string method;  ///< "GET", "POST"
+    std::string target;  ///< "/v1/path?src=..&dst=.."
     std::string body;
 };
 
@@ -38,8 +39,8 @@ struct HttpReply {
     int status = 200;
     std::string content_type = "application/json";
     std::string body;
-    BodyStream stream;                     ///< if set: the body comes from here, `body` is empty
-    std::optional<AdminCommand> command;   ///< run it after replying
+    BodyStream stream;                    ///< if set: the body comes from here, `body` is empty
+    std::optional<AdminCommand> command;  ///< run it after replying
 };
 
 [[nodiscard]] HttpReply handle(const HttpRequest& request, const fabric::Snapshot& snapshot);

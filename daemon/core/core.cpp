@@ -15,17 +15,20 @@ std::string to_line(const Event& event) {
         Overload{
             [](const MadReceived& e) {
                 const auto smp = mad::parse_smp(e.mad.bytes);
-                return smp ? fmt::format("received {}", mad::to_line(*smp)) : std::string("received (no SMP)");
+                return smp ? fmt::format("received {}", mad::to_line(*smp))
+                           : std::string("received (no SMP)");
             },
             [](const SendFailed&) { return std::string("send failed"); },
             [](const Deadline&) { return std::string("deadline"); },
             [](const RoutesReady& e) {
-                return e.result ? fmt::format("routes ready epoch {} engine {}", e.epoch, e.result->routes.engine)
-                                : fmt::format("routes failed epoch {}: {}", e.epoch, e.result.error().message);
+                return e.result
+                           ? fmt::format("routes ready epoch {} engine {}", e.epoch, e.result->routes.engine)
+                           : fmt::format("routes failed epoch {}: {}", e.epoch, e.result.error().message);
             },
             [](const AdminRequested&) { return std::string("admin command"); },
             [](const ConfigReplaced& e) {
-                return e.error.empty() ? std::string("configuration replaced") : fmt::format("configuration kept: {}", e.error);
+                return e.error.empty() ? std::string("configuration replaced")
+                                       : fmt::format("configuration kept: {}", e.error);
             },
             [](const DatabaseState& e) { return fmt::format("database {}", e.text); },
         },
@@ -40,7 +43,9 @@ Core::Core(CoreStart start) : sm_(start.sm), begun_(start.sm.now), begun_wall_(s
     snapshot_ = std::move(first);
 }
 
-void Core::begin(base::Instant now, Effects& out) { sm_.begin(now, out); }
+void Core::begin(base::Instant now, Effects& out) {
+    sm_.begin(now, out);
+}
 
 void Core::handle(Event event, base::Instant now, Effects& out) {
     const std::size_t first = out.size();
@@ -55,7 +60,8 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
                    [&](AdminRequested& e) {
                        if (e.command.kind != api::AdminCommand::Kind::reload) {
                            const bool full = e.command.kind == api::AdminCommand::Kind::sweep_full;
-                           sm_.request_sweep(full ? sm::SweepScope::full : sm::SweepScope::light, "operator", now, out);
+                           sm_.request_sweep(full ? sm::SweepScope::full : sm::SweepScope::light, "operator",
+                                             now, out);
                        }
                    },
                    [&](ConfigReplaced& e) {
@@ -78,7 +84,9 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
     }
 }
 
-void Core::stop(base::Instant now, Effects& out) { sm_.stop(now, out); }
+void Core::stop(base::Instant now, Effects& out) {
+    sm_.stop(now, out);
+}
 
 std::shared_ptr<const fabric::Snapshot> Core::snapshot(base::Instant now) {
     if (shown_ == sm_.version() && own_shown_ == own_version_) {

@@ -1,8 +1,8 @@
 // DOC: the core.
 //
 // Composes the parts that do not know each other (SM now; SA and election later) behind one function:
-// handle(event, now, effects). Pure: no descriptor, clock, thread, log or database inside. The shell executes effects
-// in order and feeds what comes of them back as events.
+// handle(event, now, effects). Pure: no descriptor, clock, thread, log or database inside. The shell executes
+// effects in order and feeds what comes of them back as events.
 #pragma once
 
 #include <cstdint>
@@ -45,8 +45,8 @@ struct DatabaseState {
     std::string text;
 };
 
-using Event =
-    std::variant<MadReceived, SendFailed, Deadline, RoutesReady, AdminRequested, ConfigReplaced, DatabaseState>;
+using Event = std::variant<MadReceived, SendFailed, Deadline, RoutesReady, AdminRequested, ConfigReplaced,
+                           DatabaseState>;
 [[nodiscard]] std::string to_line(const Event& event);
 
 using sm::Effect;
@@ -54,7 +54,7 @@ using sm::Effects;
 
 struct CoreStart {
     sm::SmStart sm;
-    std::string transport;      ///< for people: "sim fat-tree:radix=8", "umad mlx5_0/1"
+    std::string transport;  ///< for people: "sim fat-tree:radix=8", "umad mlx5_0/1"
     std::string config_path;
     std::string state_dir;
 };

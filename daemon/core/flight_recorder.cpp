@@ -16,7 +16,8 @@ std::string FlightRecorder::format() const {
     for (std::size_t i = 0; i < ring_.size(); ++i) {
         const Entry& entry = ring_[(next_ + i) % ring_.size()];
         const auto smp = mad::parse_smp(entry.bytes);
-        text += fmt::format("{:>16} {} {}\n", entry.at.time_since_epoch().count(), entry.way == Way::in ? "in " : "out",
+        text += fmt::format("{:>16} {} {}\n", entry.at.time_since_epoch().count(),
+                            entry.way == Way::in ? "in " : "out",
                             smp ? mad::to_line(*smp) : std::string("not an SMP"));
     }
     return text;

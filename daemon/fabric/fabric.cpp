@@ -74,9 +74,9 @@ void add_links(const Fabric& fabric, std::uint32_t index, routing::TopologyBuild
 }  // namespace
 
 std::string_view to_string(IsolationReason reason) {
-    constexpr std::array<std::string_view, 9> kNames{"silent",  "bad-node-info", "zero-guid",
-                                                     "duplicate-guid", "one-way",  "too-far",
-                                                     "bad-switch-info", "setup-failed", "no-lid"};
+    constexpr std::array<std::string_view, 9> kNames{"silent",          "bad-node-info", "zero-guid",
+                                                     "duplicate-guid",  "one-way",       "too-far",
+                                                     "bad-switch-info", "setup-failed",  "no-lid"};
     return kNames[static_cast<std::size_t>(reason)];
 }
 
@@ -103,8 +103,9 @@ std::size_t Fabric::end_port_count() const {
     std::size_t count = 0;
     for (const Node& node : nodes) {
         if (!node.is_switch()) {
-            count += static_cast<std::size_t>(std::count_if(
-                node.ports.begin(), node.ports.end(), [](const Port& port) { return port.peer.node != kNoNode; }));
+            count += static_cast<std::size_t>(
+                std::count_if(node.ports.begin(), node.ports.end(),
+                              [](const Port& port) { return port.peer.node != kNoNode; }));
         }
     }
     return count;
@@ -133,7 +134,9 @@ mad::PortInfo info_of(const Node& node, mad::PortNum port) {
     return info;
 }
 
-mad::LinkSpeed speed_of(const Node& node, mad::PortNum port) { return info_of(node, port).speed(); }
+mad::LinkSpeed speed_of(const Node& node, mad::PortNum port) {
+    return info_of(node, port).speed();
+}
 
 mad::Guid lid_owner(const Node& node, mad::PortNum port) {
     return node.is_switch() ? node.guid() : node.ports[port.value()].guid;

@@ -29,12 +29,12 @@ struct PortRef {
 };
 
 struct Port {
-    bool known = false;         ///< PortInfo was read in this or an earlier sweep and is believed
-    bool usable = true;         ///< false: connected, but its set-up failed; routing leaves it out (C71)
+    bool known = false;  ///< PortInfo was read in this or an earlier sweep and is believed
+    bool usable = true;  ///< false: connected, but its set-up failed; routing leaves it out (C71)
     mad::PortInfo info;
-    mad::Guid guid{};           ///< CA and router ports; for switches see Node
-    PortRef peer;               ///< kNoNode: no cable, or what hangs there was isolated
-    mad::DrPath path;           ///< CA and router ports: how to reach this port's own agent
+    mad::Guid guid{};                   ///< CA and router ports; for switches see Node
+    PortRef peer;                       ///< kNoNode: no cable, or what hangs there was isolated
+    mad::DrPath path;                   ///< CA and router ports: how to reach this port's own agent
     std::vector<mad::PKeyBlock> pkeys;  ///< CA/router ports and switch port 0: as read or acknowledged
 };
 
@@ -42,8 +42,8 @@ struct Node {
     mad::NodeInfo info;
     std::string description;
     std::optional<mad::SwitchInfo> switch_info;
-    mad::DrPath path;           ///< switches: to port 0. CAs and routers: to the port first reached
-    std::vector<Port> ports;    ///< [0..num_ports]; [0] is used by switches only
+    mad::DrPath path;         ///< switches: to port 0. CAs and routers: to the port first reached
+    std::vector<Port> ports;  ///< [0..num_ports]; [0] is used by switches only
 
     [[nodiscard]] bool is_switch() const { return info.type == mad::NodeType::switch_; }
     [[nodiscard]] mad::Guid guid() const { return info.node_guid; }
@@ -51,24 +51,24 @@ struct Node {
 
 /// Why something connected is not part of the subnet.
 enum class IsolationReason : std::uint8_t {
-    silent,            ///< link is up, management agent does not answer
-    bad_node_info,     ///< LocalPortNum above NumPorts, unknown type, no ports
+    silent,         ///< link is up, management agent does not answer
+    bad_node_info,  ///< LocalPortNum above NumPorts, unknown type, no ports
     zero_guid,
-    duplicate_guid,    ///< another device answered with this GUID first
-    one_way,           ///< the far end names another port as its peer
-    too_far,           ///< beyond 63 hops
-    bad_switch_info,   ///< switch without usable SwitchInfo
-    setup_failed,      ///< a Set was answered with an error status or not at all
-    no_lid,            ///< LID space or a LinearFDBCap is exhausted
+    duplicate_guid,   ///< another device answered with this GUID first
+    one_way,          ///< the far end names another port as its peer
+    too_far,          ///< beyond 63 hops
+    bad_switch_info,  ///< switch without usable SwitchInfo
+    setup_failed,     ///< a Set was answered with an error status or not at all
+    no_lid,           ///< LID space or a LinearFDBCap is exhausted
 };
 [[nodiscard]] std::string_view to_string(IsolationReason reason);
 
 struct Isolation {
     IsolationReason reason = IsolationReason::silent;
-    PortRef at;                 ///< our side of the cable
-    mad::Guid guid{};           ///< what it called itself, if it answered
-    mad::DrPath path;           ///< to it
-    std::string text;           ///< one sentence for the operator, both paths where two are involved
+    PortRef at;        ///< our side of the cable
+    mad::Guid guid{};  ///< what it called itself, if it answered
+    mad::DrPath path;  ///< to it
+    std::string text;  ///< one sentence for the operator, both paths where two are involved
 };
 
 /// A subnet manager seen at some port.
@@ -86,7 +86,7 @@ struct Fabric {
     std::vector<Node> nodes;
     std::vector<Isolation> isolations;
     std::vector<OtherSm> sms;
-    PortRef local;              ///< the SM's own port
+    PortRef local;  ///< the SM's own port
 
     [[nodiscard]] const Port& port(PortRef ref) const { return nodes[ref.node].ports[ref.port.value()]; }
     [[nodiscard]] Port& port(PortRef ref) { return nodes[ref.node].ports[ref.port.value()]; }
@@ -100,8 +100,8 @@ struct Fabric {
 /// The port's LIDs as its PortInfo has them (switches: port 0's).
 [[nodiscard]] mad::LidRange lids_of(const Node& node, mad::PortNum port);
 
-/// What a port says of itself, with its node's capability bits: an external switch port has none of its own, port 0
-/// speaks for it (IBA 14.2.5.6). Which speed a port runs at can only be told from both.
+/// What a port says of itself, with its node's capability bits: an external switch port has none of its own,
+/// port 0 speaks for it (IBA 14.2.5.6). Which speed a port runs at can only be told from both.
 [[nodiscard]] mad::PortInfo info_of(const Node& node, mad::PortNum port);
 [[nodiscard]] mad::LinkSpeed speed_of(const Node& node, mad::PortNum port);
 
@@ -111,8 +111,8 @@ struct Fabric {
 /// Routing's view of a fabric and the way back.
 struct TopologyView {
     routing::Topology topology;
-    std::vector<std::uint32_t> switch_nodes;   ///< by SwitchIndex: node in the fabric
-    std::vector<PortRef> end_ports;            ///< by EndPortIndex
+    std::vector<std::uint32_t> switch_nodes;  ///< by SwitchIndex: node in the fabric
+    std::vector<PortRef> end_ports;           ///< by EndPortIndex
 };
 
 /// LIDs by owner GUID (lid_owner): what routing shall use; ports without an entry are left out of routing.

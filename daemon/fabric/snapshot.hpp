@@ -1,7 +1,7 @@
 // DOC: what readers see.
 //
-// A Snapshot is immutable and complete: API, exports and (later) SA reads work on one without locks while the SM
-// goes on. The core publishes a new one at each phase end and on each event worth showing.
+// A Snapshot is immutable and complete: API, exports and (later) SA reads work on one without locks while the
+// SM goes on. The core publishes a new one at each phase end and on each event worth showing.
 #pragma once
 
 #include <cstdint>
@@ -19,26 +19,26 @@ namespace ibf::fabric {
 /// Something an operator should be able to read later. `kind` is a stable word ("subnet-up", "link-down",
 /// "duplicate-guid", "engine-refused", ...); `text` is the sentence.
 struct EventRecord {
-    std::uint64_t id = 0;         ///< grows by one; across restarts
+    std::uint64_t id = 0;  ///< grows by one; across restarts
     base::WallTime time{};
     enum class Severity : std::uint8_t { info, warning, error } severity = Severity::info;
     std::string kind;
     std::string text;
-    mad::Guid guid{};             ///< the node it is about, 0 if none
+    mad::Guid guid{};  ///< the node it is about, 0 if none
     mad::PortNum port{};
 };
 [[nodiscard]] std::string_view to_string(EventRecord::Severity severity);
 
 struct PhaseReport {
-    std::string name;             ///< "discover", "assign", "route", "plan", "program", "activate", "settle"
+    std::string name;  ///< "discover", "assign", "route", "plan", "program", "activate", "settle"
     base::Duration time{};
-    std::uint64_t mads = 0;       ///< sent in this phase, retries included
+    std::uint64_t mads = 0;  ///< sent in this phase, retries included
     std::uint64_t sets = 0;
 };
 
 struct SweepReport {
     std::uint64_t id = 0;
-    std::string scope;            ///< "full", "light", "reroute"
+    std::string scope;  ///< "full", "light", "reroute"
     std::vector<std::string> reasons;
     base::WallTime started{};
     base::Duration time{};
@@ -48,17 +48,17 @@ struct SweepReport {
     std::uint64_t port_sets = 0;
     std::uint64_t pkey_sets = 0;
     std::uint64_t timeouts = 0;
-    std::string outcome;          ///< "subnet up", "abandoned: ...", "no change", "standby: ..."
+    std::string outcome;  ///< "subnet up", "abandoned: ...", "no change", "standby: ..."
 };
 
 /// The state machine as the operator sees it.
 enum class SmMode : std::uint8_t {
-    waiting,      ///< no usable port yet; text says for what
-    port_down,    ///< local port has no link; waiting
-    sweeping,     ///< first bring-up not complete
-    up,           ///< SUBNET UP: routes proved, tables written, links Active
-    standby,      ///< another master was seen: nothing is written
-    failed,       ///< cannot serve (text says why), still trying
+    waiting,    ///< no usable port yet; text says for what
+    port_down,  ///< local port has no link; waiting
+    sweeping,   ///< first bring-up not complete
+    up,         ///< SUBNET UP: routes proved, tables written, links Active
+    standby,    ///< another master was seen: nothing is written
+    failed,     ///< cannot serve (text says why), still trying
 };
 [[nodiscard]] std::string_view to_string(SmMode mode);
 
@@ -66,25 +66,25 @@ struct Snapshot {
     std::uint64_t version = 0;
     base::WallTime published{};
     SmMode mode = SmMode::waiting;
-    std::string mode_text;                     ///< one line: why, or what is going on ("discover: 812 nodes")
-    std::string transport;                     ///< "umad mlx5_0/1", "sim fat-tree:..."
+    std::string mode_text;  ///< one line: why, or what is going on ("discover: 812 nodes")
+    std::string transport;  ///< "umad mlx5_0/1", "sim fat-tree:..."
     mad::Guid sm_guid{};
     mad::Lid sm_lid{};
     std::uint8_t sm_priority = 0;
     base::WallTime started{};
-    std::shared_ptr<const Fabric> fabric;                     ///< null before the first discovery ended
-    std::shared_ptr<const TopologyView> view;                 ///< null before the first assignment
-    std::shared_ptr<const routing::RouteOutcome> routes;      ///< as computed and proved
+    std::shared_ptr<const Fabric> fabric;                 ///< null before the first discovery ended
+    std::shared_ptr<const TopologyView> view;             ///< null before the first assignment
+    std::shared_ptr<const routing::RouteOutcome> routes;  ///< as computed and proved
     /// As acknowledged by the switches, by SwitchIndex of `view`: what is in force. Null rows: never written.
     std::vector<std::shared_ptr<const routing::LftRow>> programmed;
-    std::vector<SweepReport> sweeps;                          ///< newest first, bounded
-    std::vector<EventRecord> events;                          ///< newest first, bounded
+    std::vector<SweepReport> sweeps;  ///< newest first, bounded
+    std::vector<EventRecord> events;  ///< newest first, bounded
     mad::TransactionCounters mads;
     std::uint64_t traps_received = 0;
-    std::string database_text;                                ///< "ok", or why history is not being kept
+    std::string database_text;  ///< "ok", or why history is not being kept
     std::string config_path;
     std::string state_dir;
-    std::string last_config_error;                            ///< empty: the last (re)load was fine
+    std::string last_config_error;  ///< empty: the last (re)load was fine
 };
 
 }  // namespace ibf::fabric

@@ -16,7 +16,7 @@ namespace ibf::shell {
 struct EventLoop::Impl {
     sd_event* event = nullptr;
     sd_event_source* timer = nullptr;
-    std::deque<std::function<void()>> watchers;   // stable addresses: sd-event keeps pointers to them
+    std::deque<std::function<void()>> watchers;  // stable addresses: sd-event keeps pointers to them
     std::function<void(int)> on_signal;
     std::function<void()> on_timer;
 
@@ -44,7 +44,9 @@ int dispatch_timer(sd_event_source*, std::uint64_t, void* context) {
     return 0;
 }
 
-void must(int result, const char* what) { IBF_CHECK(result >= 0, "{}: {}", what, std::strerror(-result)); }
+void must(int result, const char* what) {
+    IBF_CHECK(result >= 0, "{}: {}", what, std::strerror(-result));
+}
 
 }  // namespace
 
@@ -54,7 +56,8 @@ EventLoop::~EventLoop() = default;
 base::Result<std::unique_ptr<EventLoop>> EventLoop::create() {
     auto impl = std::make_unique<Impl>();
     if (const int result = sd_event_new(&impl->event); result < 0) {
-        return base::fail(base::ErrorKind::io, fmt::format("cannot create an event loop: {}", std::strerror(-result)));
+        return base::fail(base::ErrorKind::io,
+                          fmt::format("cannot create an event loop: {}", std::strerror(-result)));
     }
     sd_event_set_watchdog(impl->event, 1);
     return std::unique_ptr<EventLoop>(new EventLoop(std::move(impl)));
@@ -62,7 +65,8 @@ base::Result<std::unique_ptr<EventLoop>> EventLoop::create() {
 
 void EventLoop::watch(int fd, std::function<void()> ready) {
     impl_->watchers.push_back(std::move(ready));
-    must(sd_event_add_io(impl_->event, nullptr, fd, EPOLLIN, dispatch_io, &impl_->watchers.back()), "watching a descriptor");
+    must(sd_event_add_io(impl_->event, nullptr, fd, EPOLLIN, dispatch_io, &impl_->watchers.back()),
+         "watching a descriptor");
 }
 
 void EventLoop::on_signals(std::initializer_list<int> signals, std::function<void(int)> caught) {
@@ -74,7 +78,8 @@ void EventLoop::on_signals(std::initializer_list<int> signals, std::function<voi
     }
     must(-pthread_sigmask(SIG_BLOCK, &set, nullptr), "blocking signals");
     for (const int number : signals) {
-        must(sd_event_add_signal(impl_->event, nullptr, number, dispatch_signal, &impl_->on_signal), "catching a signal");
+        must(sd_event_add_signal(impl_->event, nullptr, number, dispatch_signal, &impl_->on_signal),
+             "catching a signal");
     }
 }
 
@@ -83,7 +88,8 @@ void EventLoop::set_timer(base::Instant at, std::function<void()> due) {
     const auto since = at.time_since_epoch().count();
     const auto micros = since <= 0 ? 1ULL : static_cast<std::uint64_t>((since + 999) / 1000);
     if (impl_->timer == nullptr) {
-        must(sd_event_add_time(impl_->event, &impl_->timer, CLOCK_MONOTONIC, micros, 100, dispatch_timer, &impl_->on_timer),
+        must(sd_event_add_time(impl_->event, &impl_->timer, CLOCK_MONOTONIC, micros, 100, dispatch_timer,
+                               &impl_->on_timer),
              "adding a timer");
         return;
     }
@@ -91,10 +97,16 @@ void EventLoop::set_timer(base::Instant at, std::function<void()> due) {
     must(sd_event_source_set_enabled(impl_->timer, SD_EVENT_ONESHOT), "arming a timer");
 }
 
-int EventLoop::run() { return sd_event_loop(impl_->event); }
+int EventLoop::run() {
+    return sd_event_loop(impl_->event);
+}
 
-void EventLoop::quit(int code) { sd_event_exit(impl_->event, code); }
+void EventLoop::quit(int code) {
+    sd_event_exit(impl_->event, code);
+}
 
-void EventLoop::notify(const std::string& state) { sd_notify(0, state.c_str()); }
+void EventLoop::notify(const std::string& state) {
+    sd_notify(0, state.c_str());
+}
 
 }  // namespace ibf::shell

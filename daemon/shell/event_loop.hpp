@@ -1,7 +1,7 @@
 // DOC: the event loop: a thin owner of sd-event.
 //
-// One thread. Descriptors, one timer, signals, and systemd's watchdog (kept alive from here, so a loop that hangs is
-// restarted). Callbacks run on the loop's thread and may call quit().
+// One thread. Descriptors, one timer, signals, and systemd's watchdog (kept alive from here, so a loop that
+// hangs is restarted). Callbacks run on the loop's thread and may call quit().
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// DOC: routes are computed here, off the loop: one thread that takes jobs and posts results; a newer job makes an
-// older one that has not begun pointless, and it is dropped.
+// DOC: routes are computed here, off the loop: one thread that takes jobs and posts results; a newer job
+// makes an older one that has not begun pointless, and it is dropped.
 #pragma once
 
 #include <functional>

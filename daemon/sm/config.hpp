@@ -1,7 +1,7 @@
 // DOC: what the SM can be told.
 //
-// One immutable value per epoch; read from TOML by shell/config_file, replaced whole on reload. Each field has a
-// name in ibfabricd.conf(5) and a range that the reader checks.
+// One immutable value per epoch; read from TOML by shell/config_file, replaced whole on reload. Each field
+// has a name in ibfabricd.conf(5) and a range that the reader checks.
 #pragma once
 
 #include <cstdint>
@@ -18,28 +18,28 @@ namespace ibf::sm {
 struct SmConfig {
     // [sm]
     std::uint64_t subnet_prefix = 0xfe80000000000000ULL;
-    std::uint8_t priority = 0;                   ///< 0..15
+    std::uint8_t priority = 0;  ///< 0..15
     mad::SmKey sm_key{1};
-    std::uint8_t lmc = 0;                        ///< 0..7
+    std::uint8_t lmc = 0;  ///< 0..7
     bool lmc_on_enhanced_port0 = false;
-    base::Duration sweep_interval = std::chrono::seconds{10};   ///< light sweep; zero: never
+    base::Duration sweep_interval = std::chrono::seconds{10};        ///< light sweep; zero: never
     base::Duration trap_hold_down = std::chrono::milliseconds{500};  ///< first reaction is at once, then this
-    std::uint32_t abandoned_sweeps_max = 3;      ///< then a sweep is finished best effort (C43)
-    std::uint32_t silent_probe_sweeps = 8;       ///< a silent device is asked again every n light sweeps
+    std::uint32_t abandoned_sweeps_max = 3;  ///< then a sweep is finished best effort (C43)
+    std::uint32_t silent_probe_sweeps = 8;   ///< a silent device is asked again every n light sweeps
 
     // [ports]
-    std::uint8_t operational_vls_max = 5;        ///< code 1..5
+    std::uint8_t operational_vls_max = 5;  ///< code 1..5
     mad::Mtu mtu_max = mad::Mtu::b4096;
-    std::uint8_t subnet_timeout = 18;            ///< 0..31
-    std::uint8_t packet_life_time = 0x12;        ///< SwitchInfo.LifeTimeValue 0..31
+    std::uint8_t subnet_timeout = 18;      ///< 0..31
+    std::uint8_t packet_life_time = 0x12;  ///< SwitchInfo.LifeTimeValue 0..31
     std::uint8_t hoq_life = 0x12;
-    std::uint8_t hoq_life_hosts = 0x10;          ///< switch ports toward hosts
+    std::uint8_t hoq_life_hosts = 0x10;  ///< switch ports toward hosts
     std::uint8_t vl_stall_count = 7;
-    std::uint8_t error_threshold = 8;            ///< LocalPhyErrors and OverrunErrors
-    std::uint8_t width_enabled = 0;              ///< bits as LinkWidth; 0: leave alone
-    std::uint8_t speed_enabled = 0;              ///< bits as PortInfo.LinkSpeedEnabled; 0: leave alone
+    std::uint8_t error_threshold = 8;  ///< LocalPhyErrors and OverrunErrors
+    std::uint8_t width_enabled = 0;    ///< bits as LinkWidth; 0: leave alone
+    std::uint8_t speed_enabled = 0;    ///< bits as PortInfo.LinkSpeedEnabled; 0: leave alone
     std::uint8_t speed_ext_enabled = 0;
-    bool separate_arm = false;                   ///< configuration and Armed in two Sets
+    bool separate_arm = false;  ///< configuration and Armed in two Sets
 
     // [routing]
     routing::RouteOptions routing;

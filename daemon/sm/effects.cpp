@@ -17,13 +17,16 @@ struct Line {
         return fmt::format("persist {} records", effect.batch.size());
     }
     std::string operator()(const Announce& effect) const {
-        return fmt::format("{} {}: {}", fabric::to_string(effect.event.severity), effect.event.kind, effect.event.text);
+        return fmt::format("{} {}: {}", fabric::to_string(effect.event.severity), effect.event.kind,
+                           effect.event.text);
     }
     std::string operator()(const Progress& effect) const { return effect.text; }
 };
 
 }  // namespace
 
-std::string to_line(const Effect& effect) { return std::visit(Line{}, effect); }
+std::string to_line(const Effect& effect) {
+    return std::visit(Line{}, effect);
+}
 
 }  // namespace ibf::sm

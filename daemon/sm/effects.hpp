@@ -1,7 +1,7 @@
 // DOC: what the pure core wants done.
 //
-// Values, executed in order by the shell: what must come first is an ordering, not a flag. Each has a one-line text
-// form: the scenario transcript, the debug log and the flight recorder.
+// Values, executed in order by the shell: what must come first is an ordering, not a flag. Each has a
+// one-line text form: the scenario transcript, the debug log and the flight recorder.
 #pragma once
 
 #include <cstdint>

@@ -25,6 +25,8 @@ std::vector<std::string> EventLog::end_sweep() {
     return summaries;
 }
 
-std::vector<fabric::EventRecord> EventLog::newest_first() const { return {kept_.begin(), kept_.end()}; }
+std::vector<fabric::EventRecord> EventLog::newest_first() const {
+    return {kept_.begin(), kept_.end()};
+}
 
 }  // namespace ibf::sm

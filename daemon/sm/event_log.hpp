@@ -1,5 +1,5 @@
-// DOC: the events that readers see, newest first, bounded; and the cap per kind and sweep that keeps ten thousand
-// nodes appearing at once from becoming ten thousand lines.
+// DOC: the events that readers see, newest first, bounded; and the cap per kind and sweep that keeps ten
+// thousand nodes appearing at once from becoming ten thousand lines.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ public:
     /// `last_id`: highest id in the database.
     explicit EventLog(std::uint64_t last_id) : last_id_(last_id) {}
 
-    /// Gives the event its id and keeps it; false if its kind has had its share in this sweep (then it is counted).
+    /// Gives the event its id and keeps it; false if its kind has had its share in this sweep (then it is
+    /// counted).
     [[nodiscard]] bool add(fabric::EventRecord& event);
     /// Summaries ("node-added: 812 more") of what was held back since the last call.
     [[nodiscard]] std::vector<std::string> end_sweep();

@@ -1,4 +1,5 @@
-// MADs that come in: answers go to the transaction table; traps, SMInfo questions and the rest are handled here.
+// MADs that come in: answers go to the transaction table; traps, SMInfo questions and the rest are handled
+// here.
 #include <algorithm>
 
 #include "daemon/sm/subnet_manager.hpp"
@@ -16,8 +17,8 @@ constexpr std::uint16_t kTrapLinkState = 128;
 constexpr std::uint16_t kTrapCapability = 144;
 
 /// The answer to a request, along the way it came.
-mad::WireMad answer_to(const mad::WireMad& wire, const mad::Smp& request, mad::Method method, mad::MadStatus status,
-                       const mad::AttributeData& data) {
+mad::WireMad answer_to(const mad::WireMad& wire, const mad::Smp& request, mad::Method method,
+                       mad::MadStatus status, const mad::AttributeData& data) {
     mad::Smp reply = request;
     reply.header.method = static_cast<std::uint8_t>(method);
     reply.header.status = status;
@@ -87,8 +88,8 @@ void SubnetManager::on_sm_info(const mad::WireMad& wire, const mad::Smp& smp, Ef
     }
     // A Set asks for a change of state, which this SM does not do yet: it says so and stays as it is.
     const bool set = smp.header.method == static_cast<std::uint8_t>(mad::Method::set);
-    out.emplace_back(SendMad{answer_to(wire, smp, mad::Method::get_resp, set ? kStatusUnsupported : mad::MadStatus{0},
-                                       mad::encode(info))});
+    out.emplace_back(SendMad{answer_to(wire, smp, mad::Method::get_resp,
+                                       set ? kStatusUnsupported : mad::MadStatus{0}, mad::encode(info))});
 }
 
 PortRef SubnetManager::port_of(mad::Lid lid) const {
@@ -118,7 +119,8 @@ void SubnetManager::on_trap(const mad::WireMad& wire, const mad::Smp& smp, base:
     if (verdict.flapping_now) {
         announce(Severity::warning, "flapping",
                  fmt::format("LID {} ({}) keeps sending trap {}: reactions to it are held down", subject,
-                             at.node == kNoNode ? "unknown" : fabric_->nodes[at.node].description, notice.trap_number),
+                             at.node == kNoNode ? "unknown" : fabric_->nodes[at.node].description,
+                             notice.trap_number),
                  guid, at.port, now, out);
     }
     SweepScope scope = SweepScope::light;
@@ -127,9 +129,12 @@ void SubnetManager::on_trap(const mad::WireMad& wire, const mad::Smp& smp, base:
         if (guid != mad::Guid{}) {
             renamed_.insert(guid);
         }
-    } else if (notice.trap_number != kTrapLinkState && notice.trap_number != kTrapCapability && notice.generic) {
-        announce(Severity::warning, "trap", fmt::format("trap {} from LID {} about LID {}", notice.trap_number,
-                                                        notice.issuer_lid, subject), guid, at.port, now, out);
+    } else if (notice.trap_number != kTrapLinkState && notice.trap_number != kTrapCapability &&
+               notice.generic) {
+        announce(
+            Severity::warning, "trap",
+            fmt::format("trap {} from LID {} about LID {}", notice.trap_number, notice.issuer_lid, subject),
+            guid, at.port, now, out);
         return run(now, out);
     }
     want_sweep(scope, fmt::format("trap {} about LID {}", notice.trap_number, subject), verdict.sweep_at);

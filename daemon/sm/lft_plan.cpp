@@ -10,7 +10,9 @@ using mad::kLftBlockEntries;
 using mad::kLftDrop;
 using routing::LftRow;
 
-std::uint8_t entry(const LftRow* row, std::size_t lid) { return row != nullptr && lid < row->size() ? (*row)[lid] : kLftDrop; }
+std::uint8_t entry(const LftRow* row, std::size_t lid) {
+    return row != nullptr && lid < row->size() ? (*row)[lid] : kLftDrop;
+}
 
 bool block_differs(const LftRow* old_row, const LftRow& wanted, std::size_t block) {
     const std::size_t from = block * kLftBlockEntries;
@@ -31,7 +33,8 @@ std::vector<std::uint16_t> changed_lids(const RowsInForce& in_force, const routi
         }
         const std::size_t common = std::min({old_row->size(), row.size(), changed.size()});
         for (std::size_t lid = 0; lid < common; ++lid) {
-            changed[lid] |= static_cast<std::uint8_t>((*old_row)[lid] != row[lid] && (*old_row)[lid] != kLftDrop);
+            changed[lid] |=
+                static_cast<std::uint8_t>((*old_row)[lid] != row[lid] && (*old_row)[lid] != kLftDrop);
         }
     }
     std::vector<std::uint16_t> lids;
@@ -43,8 +46,8 @@ std::vector<std::uint16_t> changed_lids(const RowsInForce& in_force, const routi
     return lids;
 }
 
-/// Does the union of old and new next hops toward one LID contain a cycle? Iterative depth-first search, two hops out
-/// of each switch at the most.
+/// Does the union of old and new next hops toward one LID contain a cycle? Iterative depth-first search, two
+/// hops out of each switch at the most.
 class UnionGraph {
 public:
     UnionGraph(const routing::Topology& topology, const RowsInForce& in_force, const routing::Routes& wanted)
@@ -109,7 +112,8 @@ private:
 
 }  // namespace
 
-LftPlan plan_lfts(const routing::Topology& topology, const RowsInForce& in_force, const routing::Routes& wanted) {
+LftPlan plan_lfts(const routing::Topology& topology, const RowsInForce& in_force,
+                  const routing::Routes& wanted) {
     LftPlan plan;
     UnionGraph graph(topology, in_force, wanted);
     for (const std::uint16_t lid : changed_lids(in_force, wanted)) {
@@ -122,12 +126,13 @@ LftPlan plan_lfts(const routing::Topology& topology, const RowsInForce& in_force
         blocks = std::max(blocks, row->size() / kLftBlockEntries);
     }
     for (std::size_t block = 0; block < blocks; ++block) {
-        const auto first = std::lower_bound(plan.drop_lids.begin(), plan.drop_lids.end(), block * kLftBlockEntries);
+        const auto first =
+            std::lower_bound(plan.drop_lids.begin(), plan.drop_lids.end(), block * kLftBlockEntries);
         const bool has_drops = first != plan.drop_lids.end() && *first < (block + 1) * kLftBlockEntries;
         for (std::uint32_t s = 0; s < wanted.rows.size(); ++s) {
             const LftRow& row = *wanted.rows[s];
-            if (block * kLftBlockEntries >= std::min<std::size_t>(row.size(), topology.switches[s].lft_cap) || in_force[s].get() == &row ||
-                !block_differs(in_force[s].get(), row, block)) {
+            if (block * kLftBlockEntries >= std::min<std::size_t>(row.size(), topology.switches[s].lft_cap) ||
+                in_force[s].get() == &row || !block_differs(in_force[s].get(), row, block)) {
                 continue;
             }
             const LftWrite write{s, static_cast<std::uint16_t>(block)};
@@ -156,7 +161,8 @@ mad::LftBlock block_of(const LftRow& row, std::uint16_t block) {
     return out;
 }
 
-mad::LftBlock drop_block(const LftPlan& plan, const LftRow& old_row, const LftRow& wanted, std::uint16_t block) {
+mad::LftBlock drop_block(const LftPlan& plan, const LftRow& old_row, const LftRow& wanted,
+                         std::uint16_t block) {
     mad::LftBlock out = block_of(old_row, block);
     const mad::LftBlock next = block_of(wanted, block);
     const std::size_t from = std::size_t{block} * kLftBlockEntries;

@@ -1,9 +1,10 @@
 // DOC: which LFT blocks to write, and in which order. Pure.
 //
-// Blocks that differ between what is in force and what is wanted. Order: block by block over all switches, so that
-// many devices work at once. Safety: while a plan is being written, switches hold any mix of old and new entries. For
-// a LID whose old and new next hops together form no cycle, no mix can loop. For the others the changed entries go
-// through drop (255) first: then every mix is a part of the old, or a part of the new tables alone.
+// Blocks that differ between what is in force and what is wanted. Order: block by block over all switches, so
+// that many devices work at once. Safety: while a plan is being written, switches hold any mix of old and new
+// entries. For a LID whose old and new next hops together form no cycle, no mix can loop. For the others the
+// changed entries go through drop (255) first: then every mix is a part of the old, or a part of the new
+// tables alone.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,8 @@ struct LftPlan {
     std::vector<std::uint16_t> drop_lids;  ///< sorted
 };
 
-/// What a switch holds, by SwitchIndex. Null: not known to hold anything that forwards (virgin or to be overwritten
-/// whole); such a switch takes every block of the wanted row.
+/// What a switch holds, by SwitchIndex. Null: not known to hold anything that forwards (virgin or to be
+/// overwritten whole); such a switch takes every block of the wanted row.
 using RowsInForce = std::vector<std::shared_ptr<const routing::LftRow>>;
 
 [[nodiscard]] LftPlan plan_lfts(const routing::Topology& topology, const RowsInForce& in_force,

@@ -36,14 +36,17 @@ public:
         }
         return true;
     }
-    void take(LidRange range) { std::fill(used_.begin() + range.base.value(), used_.begin() + range.end(), true); }
+    void take(LidRange range) {
+        std::fill(used_.begin() + range.base.value(), used_.begin() + range.end(), true);
+    }
     void release(LidRange range) {
         std::fill(used_.begin() + range.base.value(), used_.begin() + range.end(), false);
     }
     /// The lowest free range of that LMC; base 0 if there is none.
     [[nodiscard]] LidRange lowest(std::uint8_t lmc) {
         const std::uint32_t step = 1U << lmc;
-        for (std::uint32_t base = std::max(step, from_[lmc]); base + step - 1 <= mad::kLidUnicastMax; base += step) {
+        for (std::uint32_t base = std::max(step, from_[lmc]); base + step - 1 <= mad::kLidUnicastMax;
+             base += step) {
             const LidRange range{mad::Lid{static_cast<std::uint16_t>(base)}, lmc};
             if (free(range)) {
                 from_[lmc] = base;
@@ -63,8 +66,9 @@ std::uint8_t lmc_of(const Node& node, const LidPolicy& policy) {
     if (!node.is_switch()) {
         return policy.lmc;
     }
-    return node.switch_info && node.switch_info->enhanced_port0 && policy.lmc_on_enhanced_port0 ? policy.lmc
-                                                                                                : std::uint8_t{0};
+    return node.switch_info && node.switch_info->enhanced_port0 && policy.lmc_on_enhanced_port0
+               ? policy.lmc
+               : std::uint8_t{0};
 }
 
 Owner owner_at(const Fabric& fabric, PortRef ref, const LidPolicy& policy) {
@@ -72,8 +76,8 @@ Owner owner_at(const Fabric& fabric, PortRef ref, const LidPolicy& policy) {
     return {fabric::lid_owner(node, ref.port), ref, lmc_of(node, policy), fabric::lids_of(node, ref.port)};
 }
 
-/// Every port that shall have a LID, in layout order: for each switch by GUID its hosts by port, then the switches;
-/// then end ports without a switch.
+/// Every port that shall have a LID, in layout order: for each switch by GUID its hosts by port, then the
+/// switches; then end ports without a switch.
 std::vector<Owner> owners_of(const Fabric& fabric, const LidPolicy& policy) {
     std::vector<std::uint32_t> switches;
     for (std::uint32_t n = 0; n < fabric.nodes.size(); ++n) {
@@ -175,7 +179,8 @@ LidPlan plan_lids(const Fabric& fabric, const LidMap& remembered, const LidPolic
             LidRange fresh = space.lowest(owner.lmc);
             if (fresh.base == mad::kLidNone && may_release) {
                 may_release = false;
-                fresh = release_absent(plan.lids, plan.remembered, space) ? space.lowest(owner.lmc) : LidRange{};
+                fresh =
+                    release_absent(plan.lids, plan.remembered, space) ? space.lowest(owner.lmc) : LidRange{};
             }
             if (fresh.base == mad::kLidNone) {
                 plan.unserved.push_back(owner.ref);
@@ -186,8 +191,9 @@ LidPlan plan_lids(const Fabric& fabric, const LidMap& remembered, const LidPolic
         }
         const LidRange given = plan.lids.at(owner.guid);
         if (owner.in_fabric.base != mad::kLidNone && owner.in_fabric != given) {
-            plan.moves.push_back(fmt::format("port {} moves from LID {} (LMC {}) to LID {} (LMC {})", owner.guid,
-                                             owner.in_fabric.base, owner.in_fabric.lmc, given.base, given.lmc));
+            plan.moves.push_back(fmt::format("port {} moves from LID {} (LMC {}) to LID {} (LMC {})",
+                                             owner.guid, owner.in_fabric.base, owner.in_fabric.lmc,
+                                             given.base, given.lmc));
         }
     }
     for (const auto& [guid, range] : plan.lids) {

@@ -1,9 +1,10 @@
 // DOC: which LID each port gets. Pure.
 //
-// Kept from the database, else from the fabric, else new (the lowest free, laid out by attachment: the hosts of one
-// switch get consecutive LIDs, so that a leaf's hosts share LFT blocks). Two claims on one LID: the port that is in
-// the database or was here in the last sweep keeps it, else the lower GUID; the newcomer moves. LIDs of ports that
-// are away stay reserved until the space runs out. Base is a multiple of 2^lmc (IBA 7.11.1).
+// Kept from the database, else from the fabric, else new (the lowest free, laid out by attachment: the hosts
+// of one switch get consecutive LIDs, so that a leaf's hosts share LFT blocks). Two claims on one LID: the
+// port that is in the database or was here in the last sweep keeps it, else the lower GUID; the newcomer
+// moves. LIDs of ports that are away stay reserved until the space runs out. Base is a multiple of 2^lmc
+// (IBA 7.11.1).
 #pragma once
 
 #include <cstdint>
@@ -15,11 +16,12 @@
 namespace ibf::sm {
 
 struct LidPlan {
-    fabric::LidMap lids;               ///< every linked end port and every switch that could be served
-    fabric::LidMap remembered;         ///< lids plus those of absent owners: goes to the database
-    std::vector<fabric::PortRef> unserved;   ///< LID space exhausted
-    std::vector<std::string> moves;    ///< one sentence per port whose LID in the fabric is not the planned one,
-                                       ///< where it had a valid one (clash, other LMC, database says otherwise)
+    fabric::LidMap lids;                    ///< every linked end port and every switch that could be served
+    fabric::LidMap remembered;              ///< lids plus those of absent owners: goes to the database
+    std::vector<fabric::PortRef> unserved;  ///< LID space exhausted
+    std::vector<std::string>
+        moves;  ///< one sentence per port whose LID in the fabric is not the planned one,
+                ///< where it had a valid one (clash, other LMC, database says otherwise)
 };
 
 struct LidPolicy {

@@ -95,14 +95,17 @@ void LightSweep::on(const mad::Completion& completion) {
 
 void LightSweep::on_switch(const fabric::Node& node, const mad::Completion& completion) {
     if (completion.kind != mad::Completion::Kind::reply) {
-        result_.changes.push_back(fmt::format("switch {} ({}) does not answer", node.description, node.guid()));
+        result_.changes.push_back(
+            fmt::format("switch {} ({}) does not answer", node.description, node.guid()));
         return;
     }
     const mad::SwitchInfo info = mad::decode_switch_info(completion.data);
     if (info.port_state_change) {
-        result_.changes.push_back(fmt::format("switch {} ({}) reports a port change", node.description, node.guid()));
+        result_.changes.push_back(
+            fmt::format("switch {} ({}) reports a port change", node.description, node.guid()));
     } else if (node.switch_info && info.linear_fdb_top != node.switch_info->linear_fdb_top) {
-        result_.changes.push_back(fmt::format("switch {} ({}) lost its set-up", node.description, node.guid()));
+        result_.changes.push_back(
+            fmt::format("switch {} ({}) lost its set-up", node.description, node.guid()));
     }
 }
 

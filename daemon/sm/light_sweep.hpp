@@ -1,8 +1,8 @@
 // DOC: the light sweep: has anything changed?
 //
-// One SwitchInfo Get per switch (is PortStateChange set, is it still the switch we programmed?) and one SMInfo Get per
-// known other SM. On back-to-back fabrics, without a switch, the local port's and its peer's PortInfo. Devices that
-// were silent are asked once each, aside: their time-outs do not count for the end.
+// One SwitchInfo Get per switch (is PortStateChange set, is it still the switch we programmed?) and one
+// SMInfo Get per known other SM. On back-to-back fabrics, without a switch, the local port's and its peer's
+// PortInfo. Devices that were silent are asked once each, aside: their time-outs do not count for the end.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,9 @@ public:
     [[nodiscard]] bool done() const { return !result_.changes.empty() || (waiting_.empty() && open_ == 0); }
 
     struct Result {
-        std::vector<std::string> changes;        ///< one reason each; empty: nothing changed
-        std::vector<fabric::OtherSm> sms;        ///< fresh answers
-        bool silent_answered = false;            ///< a device that was silent is not any more
+        std::vector<std::string> changes;  ///< one reason each; empty: nothing changed
+        std::vector<fabric::OtherSm> sms;  ///< fresh answers
+        bool silent_answered = false;      ///< a device that was silent is not any more
     };
     [[nodiscard]] Result take() { return std::move(result_); }
 

@@ -66,25 +66,30 @@ void plan_link(const PortPlanInput& input, const Node& node, const Port& port, P
     own(set.local_phys_errors, config.error_threshold, target);
     own(set.overrun_errors, config.error_threshold, target);
     mix(static_cast<std::uint64_t>(mtu) << 8U | vls, target);
-    mix(static_cast<std::uint64_t>(set.vl_stall_count) << 16U | static_cast<std::uint64_t>(set.hoq_life) << 8U |
-            config.error_threshold, target);
+    mix(static_cast<std::uint64_t>(set.vl_stall_count) << 16U |
+            static_cast<std::uint64_t>(set.hoq_life) << 8U | config.error_threshold,
+        target);
 }
 
 /// Width and speed are left alone unless policy names them; then only what the port supports is asked for.
 void plan_rate(const PortPlanInput& input, const Node& node, const mad::PortInfo& now, PortTarget& target) {
     mad::PortInfo& set = target.set;
     const SmConfig& config = input.config;
-    // Whether a split port may be forced to 2x is told by port 0, as external ports have no CapabilityMask2 (C3).
+    // Whether a split port may be forced to 2x is told by port 0, as external ports have no CapabilityMask2
+    // (C3).
     const mad::PortInfo& speaker = node.is_switch() ? node.ports[0].info : now;
-    const bool offers_2x = speaker.has_capability_mask2() && (speaker.capability_mask2 & kCapMask2Width2x) != 0;
-    const std::uint8_t widths =
-        static_cast<std::uint8_t>(now.width_supported & (offers_2x ? 0xFFU : ~static_cast<unsigned>(mad::LinkWidth::x2)));
+    const bool offers_2x =
+        speaker.has_capability_mask2() && (speaker.capability_mask2 & kCapMask2Width2x) != 0;
+    const std::uint8_t widths = static_cast<std::uint8_t>(
+        now.width_supported & (offers_2x ? 0xFFU : ~static_cast<unsigned>(mad::LinkWidth::x2)));
     if (config.width_enabled != 0 && (config.width_enabled & widths) == 0) {
         target.refused = (config.width_enabled & now.width_supported) != 0
-                             ? "width 2x is not offered: CapabilityMask2 (of port 0, on a switch) lacks IsLinkWidth2xSupported"
+                             ? "width 2x is not offered: CapabilityMask2 (of port 0, on a switch) lacks "
+                               "IsLinkWidth2xSupported"
                              : "supports none of the widths that width_enabled names";
     }
-    const auto ask = [&](std::uint8_t wanted, std::uint8_t supported, std::uint8_t enabled, std::uint8_t& field) {
+    const auto ask = [&](std::uint8_t wanted, std::uint8_t supported, std::uint8_t enabled,
+                         std::uint8_t& field) {
         const auto possible = static_cast<std::uint8_t>(wanted & supported);
         if (possible != 0 && possible != enabled) {
             field = possible;
@@ -153,11 +158,13 @@ std::vector<PKeyChange> plan_pkeys(const Node& node, const Port& port) {
 }
 
 bool pkey_table_full(const Port& port) {
-    return !port.pkeys.empty() && std::all_of(port.pkeys.begin(), port.pkeys.end(), [](const mad::PKeyBlock& block) {
-        return std::all_of(block.keys.begin(), block.keys.end(), [](mad::PKey key) {
-            return key != mad::PKey{} && key != mad::kPKeyDefaultFull && key != mad::kPKeyDefaultLimited;
-        });
-    });
+    return !port.pkeys.empty() &&
+           std::all_of(port.pkeys.begin(), port.pkeys.end(), [](const mad::PKeyBlock& block) {
+               return std::all_of(block.keys.begin(), block.keys.end(), [](mad::PKey key) {
+                   return key != mad::PKey{} && key != mad::kPKeyDefaultFull &&
+                          key != mad::kPKeyDefaultLimited;
+               });
+           });
 }
 
 }  // namespace ibf::sm

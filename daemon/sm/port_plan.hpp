@@ -1,7 +1,8 @@
 // DOC: what a port shall be. Pure.
 //
-// One function composes every PortInfo Set: the last Get, changed (IBA 14.2.5.6; design, wire rules). State fields
-// are 0 (no change); who moves the state sets it on the result. Fields that a port kind does not own stay as read.
+// One function composes every PortInfo Set: the last Get, changed (IBA 14.2.5.6; design, wire rules). State
+// fields are 0 (no change); who moves the state sets it on the result. Fields that a port kind does not own
+// stay as read.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@ struct PortTarget {
     mad::PortInfo set;          ///< to be encoded; state and phys_state no_change
     bool differs = false;       ///< something that we own is not as it shall be
     bool needs_bounce = false;  ///< NeighborMTU or OperationalVLs differ, which an Active link cannot change
-    std::string_view refused;   ///< why the width that policy names is not asked for; empty: it is, or none is named
+    std::string_view
+        refused;  ///< why the width that policy names is not asked for; empty: it is, or none is named
     std::uint64_t fingerprint = 0;  ///< of the owned fields; equal fingerprints ask for the same thing
 };
 
@@ -31,8 +33,8 @@ struct PortPlanInput {
 /// `ref`: a linked port, or switch port 0.
 [[nodiscard]] PortTarget plan_port(const PortPlanInput& input, fabric::PortRef ref);
 
-/// The P_Key table a port shall have: what it has, plus full membership of the default partition, in place of a
-/// limited one or in the first free entry; no other index moves. Empty vector: nothing to write.
+/// The P_Key table a port shall have: what it has, plus full membership of the default partition, in place of
+/// a limited one or in the first free entry; no other index moves. Empty vector: nothing to write.
 struct PKeyChange {
     std::uint16_t block = 0;
     mad::PKeyBlock keys;

@@ -19,8 +19,8 @@ using mad::PortState;
 constexpr std::uint16_t kMulticastTopNone = 0xBFFF;
 constexpr std::uint32_t kMulticastTopSupported = 0x40000000U;  ///< CapabilityMask.IsMulticastFDBTopSupported
 
-/// Takes over the answer to a Set, but for what it cannot tell: FDR10, and extended speeds where the device shows them
-/// only to questions with modifier bit 31. Those stay as discovery read them.
+/// Takes over the answer to a Set, but for what it cannot tell: FDR10, and extended speeds where the device
+/// shows them only to questions with modifier bit 31. Those stay as discovery read them.
 void adopt(const mad::PortInfo& answer, Port& port) {
     const mad::PortInfo before = port.info;
     port.info = answer;
@@ -49,8 +49,9 @@ Programmer::Programmer(ProgramInput input) : input_(std::move(input)) {
 }
 
 std::string_view Programmer::name(Stage stage) {
-    constexpr std::array<std::string_view, 9> kNames{"switch set-up", "P_Keys", "tables (drop)", "tables",
-                                                     "multicast tables", "arm links", "activate links", "recheck", "done"};
+    constexpr std::array<std::string_view, 9> kNames{"switch set-up",  "P_Keys",           "tables (drop)",
+                                                     "tables",         "multicast tables", "arm links",
+                                                     "activate links", "recheck",          "done"};
     return kNames[static_cast<std::size_t>(stage)];
 }
 
@@ -118,7 +119,8 @@ mad::Request Programmer::make(Ask what, PortRef ref, mad::Attribute attribute, s
     return request;
 }
 
-// --- switches and port 0 ----------------------------------------------------------------------------------------
+// --- switches and port 0
+// ----------------------------------------------------------------------------------------
 
 std::uint16_t Programmer::top_for(const Node& node) const {
     const std::uint32_t cap = node.switch_info->linear_fdb_cap;
@@ -142,7 +144,8 @@ std::optional<mad::Request> Programmer::switch_info_request(std::uint32_t index)
         now.multicast_fdb_top == set.multicast_fdb_top) {
         return std::nullopt;
     }
-    return make(Ask::switch_info_set, {index, mad::PortNum{0}}, mad::Attribute::switch_info, 0, mad::encode(set));
+    return make(Ask::switch_info_set, {index, mad::PortNum{0}}, mad::Attribute::switch_info, 0,
+                mad::encode(set));
 }
 
 std::optional<mad::Request> Programmer::port0_request(std::uint32_t index) {
@@ -179,7 +182,8 @@ std::optional<mad::Request> Programmer::next_switch() {
     return std::nullopt;
 }
 
-// --- P_Keys -----------------------------------------------------------------------------------------------------
+// --- P_Keys
+// -----------------------------------------------------------------------------------------------------
 
 std::optional<mad::Request> Programmer::next_pkey() {
     const auto& nodes = input_.fabric->nodes;
@@ -204,13 +208,15 @@ std::optional<mad::Request> Programmer::next_pkey() {
             fail(ref, "P_Key table is full of other keys: no room for the default partition");
         }
         for (const PKeyChange& change : plan_pkeys(node, port)) {
-            return make(Ask::pkey_set, ref, mad::Attribute::pkey_table, change.block, mad::encode(change.keys));
+            return make(Ask::pkey_set, ref, mad::Attribute::pkey_table, change.block,
+                        mad::encode(change.keys));
         }
     }
     return std::nullopt;
 }
 
-// --- tables -----------------------------------------------------------------------------------------------------
+// --- tables
+// -----------------------------------------------------------------------------------------------------
 
 std::optional<mad::Request> Programmer::next_lft() {
     const bool dropping = stage_ == Stage::lft_drop;
@@ -222,8 +228,9 @@ std::optional<mad::Request> Programmer::next_lft() {
     const LftWrite write = writes[position];
     const std::uint32_t node = input_.view->switch_nodes[write.switch_index];
     const routing::LftRow& wanted = *input_.routes->rows[write.switch_index];
-    mad::LftBlock block = dropping ? drop_block(plan_, *input_.in_force[write.switch_index], wanted, write.block)
-                                   : block_of(wanted, write.block);
+    mad::LftBlock block = dropping
+                              ? drop_block(plan_, *input_.in_force[write.switch_index], wanted, write.block)
+                              : block_of(wanted, write.block);
     for (const std::uint16_t lid : dropping ? std::vector<std::uint16_t>{} : held_in(write.block)) {
         block.ports[lid % mad::kLftBlockEntries] = mad::kLftDrop;
     }
@@ -233,8 +240,8 @@ std::optional<mad::Request> Programmer::next_lft() {
     return request;
 }
 
-/// Drop LIDs of a block that some switch did not drop. With its old entry still there, new ones elsewhere could loop: so
-/// they stay dropped everywhere until the next sweep has read what is in force.
+/// Drop LIDs of a block that some switch did not drop. With its old entry still there, new ones elsewhere
+/// could loop: so they stay dropped everywhere until the next sweep has read what is in force.
 std::vector<std::uint16_t> Programmer::held_in(std::uint16_t block) const {
     if (!held_blocks_.contains(block)) {
         return {};
@@ -276,21 +283,24 @@ RowsInForce Programmer::rows_in_force() const {
     return rows;
 }
 
-// --- multicast tables -------------------------------------------------------------------------------------------
+// --- multicast tables
+// -------------------------------------------------------------------------------------------
 
 /// By MulticastFDBTop, with one field for the whole table (IBA 14.2.5.4).
 bool Programmer::stops_multicast(const Node& node) const {
     return (node.ports[0].info.capability_mask & kMulticastTopSupported) != 0;
 }
 
-/// Reads the tables of switches that another SM may have filled; what is not empty is emptied when the answer comes.
+/// Reads the tables of switches that another SM may have filled; what is not empty is emptied when the answer
+/// comes.
 std::optional<mad::Request> Programmer::next_mft() {
-    constexpr std::uint32_t kEntries = 32;   ///< of a block
-    constexpr std::uint32_t kPorts = 16;     ///< of a position
+    constexpr std::uint32_t kEntries = 32;  ///< of a block
+    constexpr std::uint32_t kPorts = 16;    ///< of a position
     const auto& nodes = input_.fabric->nodes;
     for (; cursor_ < nodes.size(); ++cursor_, mft_block_ = 0) {
         const Node& node = nodes[cursor_];
-        if (!node.is_switch() || !node.switch_info || !input_.strange_mft.contains(node.guid()) || stops_multicast(node)) {
+        if (!node.is_switch() || !node.switch_info || !input_.strange_mft.contains(node.guid()) ||
+            stops_multicast(node)) {
             continue;
         }
         const std::uint32_t blocks = (node.switch_info->multicast_fdb_cap + kEntries - 1) / kEntries;
@@ -313,17 +323,18 @@ void Programmer::on_mft(PortRef ref, const Completion& completion) {
     }
     const bool read = Tag::unpack(completion.tag).ask == Ask::mft_get;
     if (read && mad::decode_mft(completion.data) != mad::MftBlock{}) {
-        spill_.push_back(make(Ask::mft_set, ref, mad::Attribute::multicast_forwarding_table, completion.request.modifier,
-                              mad::encode(mad::MftBlock{})));
+        spill_.push_back(make(Ask::mft_set, ref, mad::Attribute::multicast_forwarding_table,
+                              completion.request.modifier, mad::encode(mad::MftBlock{})));
     }
 }
 
 std::set<mad::Guid> Programmer::mft_emptied() const {
     std::set<mad::Guid> emptied;
     for (const Node& node : input_.fabric->nodes) {
-        const bool done = node.is_switch() && node.switch_info && input_.strange_mft.contains(node.guid()) &&
-                          !mft_doubtful_.contains(node.guid()) &&
-                          (!stops_multicast(node) || node.switch_info->multicast_fdb_top == kMulticastTopNone);
+        const bool done =
+            node.is_switch() && node.switch_info && input_.strange_mft.contains(node.guid()) &&
+            !mft_doubtful_.contains(node.guid()) &&
+            (!stops_multicast(node) || node.switch_info->multicast_fdb_top == kMulticastTopNone);
         if (done) {
             emptied.insert(node.guid());
         }
@@ -331,7 +342,8 @@ std::set<mad::Guid> Programmer::mft_emptied() const {
     return emptied;
 }
 
-// --- links ------------------------------------------------------------------------------------------------------
+// --- links
+// ------------------------------------------------------------------------------------------------------
 
 PortTarget Programmer::target_of(PortRef ref) const {
     return plan_port({*input_.fabric, input_.lids, input_.sm_lid, *input_.config}, ref);
@@ -411,7 +423,8 @@ std::optional<mad::Request> Programmer::arm_request(PortRef ref) {
         return std::nullopt;
     }
     if (target.needs_bounce) {
-        // Only a link that goes down and comes up anew can change its MTU or lanes; one end bounces it for both.
+        // Only a link that goes down and comes up anew can change its MTU or lanes; one end bounces it for
+        // both.
         if (port.peer < ref && target_of(port.peer).needs_bounce) {
             return std::nullopt;
         }
@@ -457,7 +470,8 @@ void Programmer::on_recheck(PortRef ref, const Completion& completion) {
     }
 }
 
-// --- answers ----------------------------------------------------------------------------------------------------
+// --- answers
+// ----------------------------------------------------------------------------------------------------
 
 void Programmer::on(const Completion& completion) {
     IBF_CHECK(open_ > 0, "an answer nobody waits for");
@@ -499,7 +513,8 @@ void Programmer::on_port_set(const Tag& tag, PortRef ref, const Completion& comp
     if (completion.kind != Completion::Kind::reply) {
         // What came back with an error status is no truth (C10): state and LID stay as they were.
         port.usable = tag.ask == Ask::port0_set || tag.ask == Ask::bounce ? port.usable : false;
-        return fail(ref, fmt::format("{} {}", tag.ask == Ask::activate ? "Active" : "port set-up", describe(completion)));
+        return fail(ref, fmt::format("{} {}", tag.ask == Ask::activate ? "Active" : "port set-up",
+                                     describe(completion)));
     }
     ++port_sets_;
     const mad::PortInfo asked = mad::decode_port_info(completion.request.data);
@@ -508,8 +523,8 @@ void Programmer::on_port_set(const Tag& tag, PortRef ref, const Completion& comp
         return;
     }
     if (asked.state != PortState::no_change && port.info.state != asked.state) {
-        surprises_.push_back(fmt::format("{} was asked to be {} and is {}", place(ref), mad::to_string(asked.state),
-                                         mad::to_string(port.info.state)));
+        surprises_.push_back(fmt::format("{} was asked to be {} and is {}", place(ref),
+                                         mad::to_string(asked.state), mad::to_string(port.info.state)));
     }
     if (tag.ask == Ask::arm || tag.ask == Ask::configure || tag.ask == Ask::port0_set) {
         input_.acknowledged->insert_or_assign(memory_key(ref), target_of(ref).fingerprint);
@@ -518,7 +533,8 @@ void Programmer::on_port_set(const Tag& tag, PortRef ref, const Completion& comp
 
 std::string Programmer::describe(const Completion& completion) {
     switch (completion.kind) {
-        case Completion::Kind::timeout: return fmt::format("was not answered after {} tries", completion.sends);
+        case Completion::Kind::timeout:
+            return fmt::format("was not answered after {} tries", completion.sends);
         case Completion::Kind::error_status:
             return fmt::format("was refused with status 0x{:04x} ({})", completion.status,
                                mad::status_text(completion.status));

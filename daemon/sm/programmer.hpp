@@ -1,11 +1,13 @@
 // DOC: from plan to acknowledged.
 //
-// Walks the ordered stages of one programming run, hands out Set requests (next) and takes their completions (on).
-// A stage begins when every request of the one before has ended. What a device acknowledged is noted in the Fabric and
-// in the rows in force; what it refused or did not answer marks that device and the run goes on.
+// Walks the ordered stages of one programming run, hands out Set requests (next) and takes their completions
+// (on). A stage begins when every request of the one before has ended. What a device acknowledged is noted in
+// the Fabric and in the rows in force; what it refused or did not answer marks that device and the run goes
+// on.
 //
-// Stages: switch set-up (SwitchInfo, port 0) - P_Keys - LFT entries through drop - LFT blocks - MFT blocks that somebody
-// left behind, emptied - configure and arm - activate - recheck (ports of switches whose change bit could only be cleared after their ports had been read).
+// Stages: switch set-up (SwitchInfo, port 0) - P_Keys - LFT entries through drop - LFT blocks - MFT blocks
+// that somebody left behind, emptied - configure and arm - activate - recheck (ports of switches whose change
+// bit could only be cleared after their ports had been read).
 #pragma once
 
 #include <cstdint>
@@ -25,17 +27,17 @@
 
 namespace ibf::sm {
 
-/// Fingerprints of port set-ups that a device acknowledged, by port GUID or (switch GUID, port): some devices answer
-/// with other values than were set, and asking again each sweep would never end.
+/// Fingerprints of port set-ups that a device acknowledged, by port GUID or (switch GUID, port): some devices
+/// answer with other values than were set, and asking again each sweep would never end.
 using AcknowledgedPorts = std::unordered_map<std::uint64_t, std::uint64_t>;
 
 struct ProgramInput {
     std::shared_ptr<fabric::Fabric> fabric;
     std::shared_ptr<const fabric::TopologyView> view;
-    std::shared_ptr<const routing::Routes> routes;   ///< null: no switch to program
-    RowsInForce in_force;                            ///< by SwitchIndex
-    std::set<mad::Guid> clear_change;                ///< switches whose change bit is still set
-    std::set<mad::Guid> strange_mft;                 ///< switches that may hold multicast entries which are not ours
+    std::shared_ptr<const routing::Routes> routes;  ///< null: no switch to program
+    RowsInForce in_force;                           ///< by SwitchIndex
+    std::set<mad::Guid> clear_change;               ///< switches whose change bit is still set
+    std::set<mad::Guid> strange_mft;  ///< switches that may hold multicast entries which are not ours
     fabric::LidMap lids;
     mad::Lid sm_lid{};
     std::shared_ptr<const SmConfig> config;
@@ -70,7 +72,9 @@ public:
     [[nodiscard]] const std::vector<ProgramFailure>& refusals() const { return refusals_; }
     [[nodiscard]] const std::vector<std::string>& surprises() const { return surprises_; }
     [[nodiscard]] std::uint64_t lft_blocks() const { return lft_blocks_; }
-    [[nodiscard]] std::uint64_t lft_blocks_planned() const { return plan_.writes.size() + plan_.drops.size(); }
+    [[nodiscard]] std::uint64_t lft_blocks_planned() const {
+        return plan_.writes.size() + plan_.drops.size();
+    }
     [[nodiscard]] std::uint64_t port_sets() const { return port_sets_; }
     [[nodiscard]] std::uint64_t pkey_sets() const { return pkey_sets_; }
     [[nodiscard]] std::uint64_t bounces() const { return bounces_; }
@@ -96,8 +100,8 @@ private:
     std::optional<mad::Request> recheck_request(fabric::PortRef ref);
     std::optional<mad::Request> switch_info_request(std::uint32_t node);
     std::optional<mad::Request> port0_request(std::uint32_t node);
-    [[nodiscard]] mad::Request make(Ask what, fabric::PortRef ref, mad::Attribute attribute, std::uint32_t modifier,
-                                    const mad::AttributeData& data) const;
+    [[nodiscard]] mad::Request make(Ask what, fabric::PortRef ref, mad::Attribute attribute,
+                                    std::uint32_t modifier, const mad::AttributeData& data) const;
     [[nodiscard]] mad::Request port_set(Ask what, fabric::PortRef ref, mad::PortInfo set) const;
     [[nodiscard]] std::optional<mad::Request> next_of_stage();
     [[nodiscard]] bool both_ends(fabric::PortRef ref) const;
@@ -116,21 +120,21 @@ private:
 
     ProgramInput input_;
     LftPlan plan_;
-    std::set<std::uint16_t> held_blocks_;      ///< blocks of which some switch did not take its drop
+    std::set<std::uint16_t> held_blocks_;  ///< blocks of which some switch did not take its drop
     Stage stage_ = Stage::switches;
     std::size_t cursor_ = 0;
     PortWalk walk_;
-    std::uint32_t widest_ = 0;                 ///< most ports of any node
-    std::vector<mad::Request> spill_;          ///< further requests of the item at the cursor, last first
+    std::uint32_t widest_ = 0;         ///< most ports of any node
+    std::vector<mad::Request> spill_;  ///< further requests of the item at the cursor, last first
     std::size_t open_ = 0;
-    std::vector<std::uint32_t> blocks_missing_;   ///< by SwitchIndex: planned and not acknowledged
-    std::set<fabric::PortRef> set_this_run_;      ///< only filled for nodes that will be rechecked
-    std::uint32_t mft_block_ = 0;                 ///< next one to read of the switch at the cursor, over all positions
-    std::set<mad::Guid> mft_doubtful_;            ///< a block could not be read or emptied
-    std::set<std::uint32_t> gone_;                ///< targets that did not answer: nothing more is asked of them
+    std::vector<std::uint32_t> blocks_missing_;  ///< by SwitchIndex: planned and not acknowledged
+    std::set<fabric::PortRef> set_this_run_;     ///< only filled for nodes that will be rechecked
+    std::uint32_t mft_block_ = 0;       ///< next one to read of the switch at the cursor, over all positions
+    std::set<mad::Guid> mft_doubtful_;  ///< a block could not be read or emptied
+    std::set<std::uint32_t> gone_;      ///< targets that did not answer: nothing more is asked of them
     std::vector<ProgramFailure> failures_;
     std::vector<ProgramFailure> refusals_;
-    std::vector<std::string> surprises_;          ///< states that are not what discovery saw: sweep again
+    std::vector<std::string> surprises_;  ///< states that are not what discovery saw: sweep again
     std::uint64_t lft_blocks_ = 0;
     std::uint64_t port_sets_ = 0;
     std::uint64_t pkey_sets_ = 0;

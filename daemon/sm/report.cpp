@@ -25,10 +25,11 @@ base::WallTime SubnetManager::wall(base::Instant now) const {
     return begun_wall_ + std::chrono::duration_cast<std::chrono::milliseconds>(now - begun_);
 }
 
-// --- events -----------------------------------------------------------------------------------------------------
+// --- events
+// -----------------------------------------------------------------------------------------------------
 
-void SubnetManager::announce(Severity severity, std::string kind, std::string text, mad::Guid guid, mad::PortNum port,
-                             base::Instant now, Effects& out) {
+void SubnetManager::announce(Severity severity, std::string kind, std::string text, mad::Guid guid,
+                             mad::PortNum port, base::Instant now, Effects& out) {
     EventRecord event;
     event.time = wall(now);
     event.severity = severity;
@@ -40,7 +41,9 @@ void SubnetManager::announce(Severity severity, std::string kind, std::string te
     if (!events_.add(event)) {
         return;
     }
-    db::EventRow row{event.id, event.time, static_cast<std::uint8_t>(event.severity), event.kind, event.text, event.guid, event.port};
+    db::EventRow row{event.id,   event.time, static_cast<std::uint8_t>(event.severity),
+                     event.kind, event.text, event.guid,
+                     event.port};
     out.emplace_back(Persist{{std::move(row)}});
     out.emplace_back(Announce{std::move(event)});
 }
@@ -50,9 +53,10 @@ void SubnetManager::announce_changes(const fabric::Fabric* before, base::Instant
         return;  // at first sight everything is new: the summary of the sweep says it
     }
     for (const fabric::Change& change : fabric::diff(*before, *working_)) {
-        const bool loss = change.kind == fabric::Change::Kind::node_removed || change.kind == fabric::Change::Kind::link_down;
-        announce(loss ? Severity::warning : Severity::info, std::string(fabric::to_string(change.kind)), change.text,
-                 change.guid, change.port, now, out);
+        const bool loss = change.kind == fabric::Change::Kind::node_removed ||
+                          change.kind == fabric::Change::Kind::link_down;
+        announce(loss ? Severity::warning : Severity::info, std::string(fabric::to_string(change.kind)),
+                 change.text, change.guid, change.port, now, out);
     }
 }
 
@@ -63,17 +67,19 @@ void SubnetManager::announce_isolations(base::Instant now, Effects& out) {
             return false;
         }
         const mad::Guid at = working_->nodes[item.at.node].guid();
-        return std::any_of(fabric_->isolations.begin(), fabric_->isolations.end(), [&](const fabric::Isolation& old) {
-            return old.reason == item.reason && old.at.port == item.at.port && old.at.node != kNoNode &&
-                   fabric_->nodes[old.at.node].guid() == at;
-        });
+        return std::any_of(fabric_->isolations.begin(), fabric_->isolations.end(),
+                           [&](const fabric::Isolation& old) {
+                               return old.reason == item.reason && old.at.port == item.at.port &&
+                                      old.at.node != kNoNode && fabric_->nodes[old.at.node].guid() == at;
+                           });
     };
     for (const fabric::Isolation& item : working_->isolations) {
         if (!known(item)) {
             const mad::Guid guid = item.guid != mad::Guid{} || item.at.node == kNoNode
                                        ? item.guid
                                        : working_->nodes[item.at.node].guid();
-            announce(Severity::warning, std::string(fabric::to_string(item.reason)), item.text, guid, item.at.port, now, out);
+            announce(Severity::warning, std::string(fabric::to_string(item.reason)), item.text, guid,
+                     item.at.port, now, out);
         }
     }
 }
@@ -82,26 +88,33 @@ void SubnetManager::announce_routes(base::Instant now, Effects& out) {
     for (const routing::EngineAttempt& attempt : routes_->attempts) {
         if (!attempt.refused_because.empty()) {
             announce(Severity::warning, "engine-refused",
-                     fmt::format("engine {} does not serve: {}", attempt.engine, attempt.refused_because), {}, {}, now, out);
+                     fmt::format("engine {} does not serve: {}", attempt.engine, attempt.refused_because), {},
+                     {}, now, out);
         }
     }
     for (std::size_t s = 0; s < view_->topology.switches.size(); ++s) {
         const routing::TopologySwitch& item = view_->topology.switches[s];
-        if (item.lft_cap <= view_->topology.max_lid && refusals_told_.insert({item.guid, mad::PortNum{0}}).second) {
-            announce(Severity::warning, "small-table",
-                     fmt::format("switch {} ({}) can forward LIDs below {} only: those up to {} are not served through it",
-                                 item.name, item.guid, item.lft_cap, view_->topology.max_lid),
-                     item.guid, {}, now, out);
+        if (item.lft_cap <= view_->topology.max_lid &&
+            refusals_told_.insert({item.guid, mad::PortNum{0}}).second) {
+            announce(
+                Severity::warning, "small-table",
+                fmt::format(
+                    "switch {} ({}) can forward LIDs below {} only: those up to {} are not served through it",
+                    item.name, item.guid, item.lft_cap, view_->topology.max_lid),
+                item.guid, {}, now, out);
         }
     }
     const routing::Verdict& verdict = routes_->verdict;
     if (verdict.unreachable_pairs > 0) {
-        announce(Severity::error, "unreachable",
-                 fmt::format("{} pairs cannot be reached: {}", verdict.unreachable_pairs, verdict.first_failure), {}, {}, now, out);
+        announce(
+            Severity::error, "unreachable",
+            fmt::format("{} pairs cannot be reached: {}", verdict.unreachable_pairs, verdict.first_failure),
+            {}, {}, now, out);
     }
 }
 
-// --- phases -----------------------------------------------------------------------------------------------------
+// --- phases
+// -----------------------------------------------------------------------------------------------------
 
 void SubnetManager::begin_phase(std::string name, base::Instant now) {
     Effects none;
@@ -135,13 +148,15 @@ std::string SubnetManager::progress_text() const {
             return fmt::format("program: {} of {} table blocks, {} MADs", programmer->lft_blocks(),
                                programmer->lft_blocks_planned(), sent);
         }
-        return fmt::format("{}: {} ports set, {} MADs", Programmer::name(programmer->stage()), programmer->port_sets(), sent);
+        return fmt::format("{}: {} ports set, {} MADs", Programmer::name(programmer->stage()),
+                           programmer->port_sets(), sent);
     }
     if (std::holds_alternative<Routing>(phase_)) {
         return fmt::format("route: computing over {} switches, {} end ports", view_->topology.switches.size(),
                            view_->topology.end_ports.size());
     }
-    return report_.phases.empty() ? std::string("idle") : fmt::format("{}: {} MADs", report_.phases.back().name, sent);
+    return report_.phases.empty() ? std::string("idle")
+                                  : fmt::format("{}: {} MADs", report_.phases.back().name, sent);
 }
 
 void SubnetManager::progress(base::Instant now, Effects& out) {
@@ -165,7 +180,8 @@ void SubnetManager::tell_phases(Effects& out) const {
     }
 }
 
-// --- records and snapshot ---------------------------------------------------------------------------------------
+// --- records and snapshot
+// ---------------------------------------------------------------------------------------
 
 db::FabricRecord SubnetManager::fabric_record() const {
     db::FabricRecord record;
@@ -179,12 +195,13 @@ db::FabricRecord SubnetManager::fabric_record() const {
             if (!port.known) {
                 continue;
             }
-            record.ports.push_back({node.guid(), here.port, port.guid, static_cast<std::uint8_t>(port.info.state),
-                                    static_cast<std::uint8_t>(port.info.phys_state),
-                                    mad::width_lanes(port.info.width_active), std::string(mad::to_string(port.info.speed())),
-                                    mad::mtu_bytes(port.info.neighbor_mtu)});
+            record.ports.push_back(
+                {node.guid(), here.port, port.guid, static_cast<std::uint8_t>(port.info.state),
+                 static_cast<std::uint8_t>(port.info.phys_state), mad::width_lanes(port.info.width_active),
+                 std::string(mad::to_string(port.info.speed())), mad::mtu_bytes(port.info.neighbor_mtu)});
             if (port.peer.node != kNoNode && here <= port.peer) {
-                record.links.push_back({node.guid(), here.port, fabric_->nodes[port.peer.node].guid(), port.peer.port});
+                record.links.push_back(
+                    {node.guid(), here.port, fabric_->nodes[port.peer.node].guid(), port.peer.port});
             }
         }
     }
@@ -203,7 +220,8 @@ db::SweepRecord SubnetManager::sweep_record() const {
     std::vector<std::string> phases;
     for (const fabric::PhaseReport& phase : report_.phases) {
         phases.push_back(fmt::format(R"({{"name":"{}","seconds":{:.6f},"mads":{},"sets":{}}})", phase.name,
-                                     std::chrono::duration<double>(phase.time).count(), phase.mads, phase.sets));
+                                     std::chrono::duration<double>(phase.time).count(), phase.mads,
+                                     phase.sets));
     }
     record.phases_json = "[" + join(phases, ",") + "]";
     return record;
@@ -221,7 +239,8 @@ void SubnetManager::fill(fabric::Snapshot& snapshot) const {
     snapshot.traps_received = traps_received_;
     snapshot.sweeps = sweeps_;
     snapshot.events = events_.newest_first();
-    // The view indexes the fabric it was made from: while a sweep works on a newer one, readers keep the old pair.
+    // The view indexes the fabric it was made from: while a sweep works on a newer one, readers keep the old
+    // pair.
     if (!sweeping_) {
         snapshot.view = view_;
         snapshot.routes = routes_;

@@ -48,7 +48,8 @@ void SubnetManager::begin(base::Instant now, Effects& out) {
     request_sweep(SweepScope::full, "start", now, out);
 }
 
-// --- the pump ---------------------------------------------------------------------------------------------------
+// --- the pump
+// ---------------------------------------------------------------------------------------------------
 
 void SubnetManager::run(base::Instant now, Effects& out) {
     bool again = true;
@@ -107,8 +108,9 @@ void SubnetManager::dispatch(const Completion& completion, base::Instant now) {
                        tag.ask == Ask::lft_get ? reader.on(completion) : dispatch_stale(completion, now);
                    },
                    [&](Programmer& programmer) {
-                       tag.ask == Ask::node_info || tag.ask == Ask::probe_silent ? dispatch_stale(completion, now)
-                                                                                 : programmer.on(completion);
+                       tag.ask == Ask::node_info || tag.ask == Ask::probe_silent
+                           ? dispatch_stale(completion, now)
+                           : programmer.on(completion);
                    },
                },
                phase_);
@@ -122,8 +124,10 @@ void SubnetManager::dispatch_stale(const Completion& completion, base::Instant n
     }
     if (tag.ask == Ask::node_info || tag.ask == Ask::probe_silent) {
         silent_.clear();
-        want_sweep(SweepScope::full, fmt::format("a silent device answered on directed route {}",
-                                                 completion.request.path.to_string()), now);
+        want_sweep(
+            SweepScope::full,
+            fmt::format("a silent device answered on directed route {}", completion.request.path.to_string()),
+            now);
     }
 }
 
@@ -192,9 +196,12 @@ std::optional<base::Instant> SubnetManager::next_deadline() const {
     return at;
 }
 
-bool SubnetManager::at_rest() const { return std::holds_alternative<Idle>(phase_) && !pending_; }
+bool SubnetManager::at_rest() const {
+    return std::holds_alternative<Idle>(phase_) && !pending_;
+}
 
-// --- sweeps -----------------------------------------------------------------------------------------------------
+// --- sweeps
+// -----------------------------------------------------------------------------------------------------
 
 void SubnetManager::request_sweep(SweepScope scope, std::string reason, base::Instant now, Effects& out) {
     want_sweep(scope, std::move(reason), now);
@@ -337,8 +344,9 @@ bool SubnetManager::local_port_ready(base::Instant now, Effects& out) {
     const Node& node = working_->nodes[0];
     const fabric::Port& port = node.ports[working_->local.port.value()];
     if (!node.is_switch() && port.known && !port.info.linked()) {
-        return wait(SmMode::port_down, fmt::format("port down: {} port {} has no link ({}); waiting for a cable",
-                                                   local_.device, local_.port, mad::to_string(port.info.phys_state)));
+        return wait(SmMode::port_down,
+                    fmt::format("port down: {} port {} has no link ({}); waiting for a cable", local_.device,
+                                local_.port, mad::to_string(port.info.phys_state)));
     }
     return true;
 }
@@ -352,9 +360,11 @@ bool SubnetManager::passes_guard(base::Instant now, Effects& out) {
         other_master_ = true;
         const Node& node = working_->nodes[sm.at.node];
         const std::string text = fmt::format(
-            "another master subnet manager runs on {} ({}) port {}, LID {}, priority {}{}: nothing is written from now "
+            "another master subnet manager runs on {} ({}) port {}, LID {}, priority {}{}: nothing is "
+            "written from now "
             "on; stop that one and restart this one to take over",
-            node.description, node.guid(), sm.at.port, sm.lid, sm.priority, sm.same_key ? "" : ", with another SM_Key");
+            node.description, node.guid(), sm.at.port, sm.lid, sm.priority,
+            sm.same_key ? "" : ", with another SM_Key");
         set_mode(SmMode::standby, text);
         announce(Severity::warning, "other-master", text, sm.guid, sm.at.port, now, out);
     }
@@ -365,14 +375,16 @@ void SubnetManager::assign(base::Instant now, Effects& out) {
     begin_phase("assign", now);
     LidPlan plan = plan_lids(*working_, remembered_, {config_->lmc, config_->lmc_on_enhanced_port0});
     for (const PortRef ref : plan.unserved) {
-        fabric::Isolation item{fabric::IsolationReason::no_lid, ref, fabric::lid_owner(working_->nodes[ref.node], ref.port),
-                               working_->nodes[ref.node].path, "no LID is free for it: the unicast space is full"};
+        fabric::Isolation item{
+            fabric::IsolationReason::no_lid, ref, fabric::lid_owner(working_->nodes[ref.node], ref.port),
+            working_->nodes[ref.node].path, "no LID is free for it: the unicast space is full"};
         working_->isolations.push_back(std::move(item));
     }
     for (const std::string& move : plan.moves) {
         announce(Severity::warning, "lid-moved", move, {}, {}, now, out);
     }
-    const auto local = plan.lids.find(fabric::lid_owner(working_->nodes[working_->local.node], working_->local.port));
+    const auto local =
+        plan.lids.find(fabric::lid_owner(working_->nodes[working_->local.node], working_->local.port));
     sm_lid_ = local == plan.lids.end() ? mad::kLidNone : local->second.base;
     if (plan.remembered != remembered_) {
         remembered_ = plan.remembered;
@@ -449,7 +461,8 @@ void SubnetManager::start_routing(base::Instant now, Effects& out) {
     if (routes_) {
         previous = std::shared_ptr<const routing::Routes>(routes_, &routes_->routes);
     } else if (!stored_tables_.empty()) {
-        // The tables of the last completed run, in force or not: the same question gets the same answer again.
+        // The tables of the last completed run, in force or not: the same question gets the same answer
+        // again.
         auto stored = std::make_shared<routing::Routes>();
         stored->engine = stored_tables_.begin()->second.engine;
         for (const auto& [guid, record] : stored_tables_) {
@@ -526,7 +539,9 @@ void SubnetManager::keep_tables(const RowsInForce& rows, Effects& out) {
             in_force_known_ = false;
             continue;
         }
-        const std::uint16_t top = working_->nodes[node].switch_info ? working_->nodes[node].switch_info->linear_fdb_top : std::uint16_t{0};
+        const std::uint16_t top = working_->nodes[node].switch_info
+                                      ? working_->nodes[node].switch_info->linear_fdb_top
+                                      : std::uint16_t{0};
         programmed_.insert_or_assign(guid, Programmed{rows[s], top});
         db::TableRecord& stored = stored_tables_[guid];
         const std::string& engine = routes_->routes.engine;
@@ -567,12 +582,14 @@ void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& o
     fabric_ = working_;
     out.emplace_back(Persist{{fabric_record()}});
     const bool first = mode_ != SmMode::up;
-    set_mode(SmMode::up, done.failures().empty() ? std::string("subnet up")
-                                                 : fmt::format("subnet up, {} device(s) with trouble", done.failures().size()));
+    set_mode(SmMode::up, done.failures().empty()
+                             ? std::string("subnet up")
+                             : fmt::format("subnet up, {} device(s) with trouble", done.failures().size()));
     if (!done.failures().empty()) {
         retry_later("set-up failed on some device", now);
     } else if (!done.surprises().empty() || done.bounces() > 0) {
-        want_sweep(SweepScope::full, done.bounces() > 0 ? "links were taken down to change them" : done.surprises().front(),
+        want_sweep(SweepScope::full,
+                   done.bounces() > 0 ? "links were taken down to change them" : done.surprises().front(),
                    now + config_->trap_hold_down);
     } else if (discovery_incomplete_) {
         retry_later("some device did not answer everything", now);
@@ -584,9 +601,9 @@ void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& o
         tell_phases(out);
         announce(Severity::info, "subnet-up",
                  fmt::format("SUBNET UP: {} switches, {} end ports, {} links; {} engine; {} in {}, {} MADs",
-                             view_->topology.switches.size(), view_->topology.end_ports.size(), fabric_->link_count(),
-                             routes_->routes.engine, report_.scope, base::format_duration(now - sweep_begun_),
-                             mads_.counters().sent - sweep_mads_),
+                             view_->topology.switches.size(), view_->topology.end_ports.size(),
+                             fabric_->link_count(), routes_->routes.engine, report_.scope,
+                             base::format_duration(now - sweep_begun_), mads_.counters().sent - sweep_mads_),
                  {}, {}, now, out);
     }
     finish_sweep("subnet up", now, out);
@@ -607,8 +624,10 @@ void SubnetManager::finish_sweep(std::string outcome, base::Instant now, Effects
     constexpr std::size_t kSweepsKept = 100;
     sweeps_.insert(sweeps_.begin(), report_);
     if (sweeps_.size() > kSweepsKept) {
-        // The newest full sweep stays, however many light ones came after it: it tells how the fabric came up.
-        const auto full = std::find_if(sweeps_.begin(), sweeps_.end(), [](const auto& sweep) { return sweep.scope == "full"; });
+        // The newest full sweep stays, however many light ones came after it: it tells how the fabric came
+        // up.
+        const auto full = std::find_if(sweeps_.begin(), sweeps_.end(),
+                                       [](const auto& sweep) { return sweep.scope == "full"; });
         sweeps_.erase(full == std::prev(sweeps_.end()) ? std::prev(full) : std::prev(sweeps_.end()));
     }
     sweeping_ = false;

@@ -1,11 +1,11 @@
 // DOC: the subnet manager.
 //
 // A pure machine: MADs, answers, route results, commands and the time come in; Effects go out. A sweep is
-// reconciliation (observe - plan - write what differs) in phases that are values; aborting one destroys it. Requests
-// for sweeps merge by widest scope; one that arrives in mid-sweep waits.
+// reconciliation (observe - plan - write what differs) in phases that are values; aborting one destroys it.
+// Requests for sweeps merge by widest scope; one that arrives in mid-sweep waits.
 //
-// Guard: until every port with IsSM has been asked, and for as long as no other master is seen, nothing is written.
-// Once another master has been seen nothing is written any more, and the mode says so.
+// Guard: until every port with IsSM has been asked, and for as long as no other master is seen, nothing is
+// written. Once another master has been seen nothing is written any more, and the mode says so.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ struct SmStart {
     db::Stored stored;
     mad::LocalPort local;
     base::Instant now;
-    base::WallTime wall;       ///< real time at `now`
+    base::WallTime wall;  ///< real time at `now`
 };
 
 class SubnetManager {
@@ -156,8 +156,8 @@ private:
     std::uint32_t light_count_ = 0;
     std::uint32_t failed_in_a_row_ = 0;
 
-    std::shared_ptr<const fabric::Fabric> fabric_;          ///< last complete
-    std::shared_ptr<fabric::Fabric> working_;               ///< of the sweep under way
+    std::shared_ptr<const fabric::Fabric> fabric_;  ///< last complete
+    std::shared_ptr<fabric::Fabric> working_;       ///< of the sweep under way
     std::vector<std::uint32_t> change_unread_;
     bool discovery_incomplete_ = false;
     SilentPlaces silent_;
@@ -170,13 +170,13 @@ private:
     bool stored_clean_ = false;
     mad::Lid stored_sm_lid_{};
     std::map<mad::Guid, Programmed> programmed_;
-    std::set<mad::Guid> strange_mft_;   ///< switches that were somebody else's when first seen, until emptied
+    std::set<mad::Guid> strange_mft_;  ///< switches that were somebody else's when first seen, until emptied
     AcknowledgedPorts acknowledged_;
-    std::set<std::pair<mad::Guid, mad::PortNum>> refusals_told_;   ///< since the configuration was read
+    std::set<std::pair<mad::Guid, mad::PortNum>> refusals_told_;  ///< since the configuration was read
     mad::Lid sm_lid_{};
     bool guard_passed_ = false;
     bool other_master_ = false;
-    bool in_force_known_ = false;     ///< the last programming run ended without a table left in doubt
+    bool in_force_known_ = false;  ///< the last programming run ended without a table left in doubt
 
     TrapGate traps_;
     EventLog events_;

@@ -6,8 +6,8 @@
 
 namespace ibf::sm {
 
-TableReader::TableReader(std::shared_ptr<const fabric::Fabric> fabric, const std::vector<std::uint32_t>& switches,
-                         std::uint16_t epoch)
+TableReader::TableReader(std::shared_ptr<const fabric::Fabric> fabric,
+                         const std::vector<std::uint32_t>& switches, std::uint16_t epoch)
     : fabric_(std::move(fabric)), epoch_(epoch) {
     for (const std::uint32_t node : switches) {
         const std::uint32_t top = fabric_->nodes[node].switch_info->linear_fdb_top;
@@ -53,7 +53,8 @@ void TableReader::on(const mad::Completion& completion) {
     }
     const mad::LftBlock block = mad::decode_lft(completion.data);
     std::copy(block.ports.begin(), block.ports.end(),
-              target.row.begin() + static_cast<std::ptrdiff_t>(completion.request.modifier * mad::kLftBlockEntries));
+              target.row.begin() +
+                  static_cast<std::ptrdiff_t>(completion.request.modifier * mad::kLftBlockEntries));
 }
 
 }  // namespace ibf::sm

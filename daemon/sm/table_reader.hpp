@@ -1,7 +1,7 @@
 // DOC: reading forwarding tables back.
 //
-// For switches that somebody programmed but whose tables we do not know for certain (no clean stop, other SM, lost
-// database): Gets of every block up to LinearFDBTop, so that only what differs is written.
+// For switches that somebody programmed but whose tables we do not know for certain (no clean stop, other SM,
+// lost database): Gets of every block up to LinearFDBTop, so that only what differs is written.
 #pragma once
 
 #include <cstdint>

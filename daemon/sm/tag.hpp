@@ -1,8 +1,8 @@
 // DOC: request tags.
 //
-// A request's tag says what its answer means: the kind of question, the epoch (sweep) that asked it, and two small
-// operands. An answer of an older epoch is dropped by whoever owned it; a late probe answer still tells that a
-// device has come to life.
+// A request's tag says what its answer means: the kind of question, the epoch (sweep) that asked it, and two
+// small operands. An answer of an older epoch is dropped by whoever owned it; a late probe answer still tells
+// that a device has come to life.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,31 @@
 namespace ibf::sm {
 
 enum class Ask : std::uint8_t {
-    node_info, node_description, switch_info, port_info, port_info_extended, vendor_port_info, pkey_block, sm_info,
-    clear_change, verify_link,
-    light_switch_info, probe_silent, recheck_port,
-    lft_get, switch_info_set, port0_set, pkey_set, lft_drop, lft_set, mft_get, mft_set, arm, configure, activate, bounce,
+    node_info,
+    node_description,
+    switch_info,
+    port_info,
+    port_info_extended,
+    vendor_port_info,
+    pkey_block,
+    sm_info,
+    clear_change,
+    verify_link,
+    light_switch_info,
+    probe_silent,
+    recheck_port,
+    lft_get,
+    switch_info_set,
+    port0_set,
+    pkey_set,
+    lft_drop,
+    lft_set,
+    mft_get,
+    mft_set,
+    arm,
+    configure,
+    activate,
+    bounce,
 };
 
 /// 8 bits kind, 8 bits port, 16 bits epoch, 32 bits index (node, probe or operation).
@@ -35,9 +56,13 @@ struct Tag {
     }
 };
 
-/// What the transaction window counts by, dense: devices by their node index, and devices that have none yet (nobody
-/// knows who hangs there) by the question that looks for them.
-[[nodiscard]] constexpr std::uint32_t device_target(std::uint32_t node) { return 2 * node; }
-[[nodiscard]] constexpr std::uint32_t stranger_target(std::uint32_t question) { return 2 * question + 1; }
+/// What the transaction window counts by, dense: devices by their node index, and devices that have none yet
+/// (nobody knows who hangs there) by the question that looks for them.
+[[nodiscard]] constexpr std::uint32_t device_target(std::uint32_t node) {
+    return 2 * node;
+}
+[[nodiscard]] constexpr std::uint32_t stranger_target(std::uint32_t question) {
+    return 2 * question + 1;
+}
 
 }  // namespace ibf::sm

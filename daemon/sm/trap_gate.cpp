@@ -21,7 +21,8 @@ TrapGate::Verdict TrapGate::on_trap(mad::Lid subject, base::Duration hold_down_m
     if (now < gate.open_at) {
         return {gate.open_at, flapping_now};
     }
-    gate.hold_down = gate.hold_down == base::Duration{} ? hold_down_min : std::min(gate.hold_down * 4, kHoldDownMax);
+    gate.hold_down =
+        gate.hold_down == base::Duration{} ? hold_down_min : std::min(gate.hold_down * 4, kHoldDownMax);
     gate.open_at = now + gate.hold_down;
     return {now, flapping_now};
 }

@@ -1,8 +1,9 @@
 // DOC: the gate before traps.
 //
-// A trap is a hint. The first one about a LID opens a sweep at once; the next within the hold-down wait for its end,
-// and the hold-down grows fourfold, to half a minute, while they keep coming. Quiet time resets it. So a thousand traps
-// in ten seconds cost at most three sweeps, and a single cable change none of the waiting.
+// A trap is a hint. The first one about a LID opens a sweep at once; the next within the hold-down wait for
+// its end, and the hold-down grows fourfold, to half a minute, while they keep coming. Quiet time resets it.
+// So a thousand traps in ten seconds cost at most three sweeps, and a single cable change none of the
+// waiting.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ class TrapGate {
 public:
     struct Verdict {
         base::Instant sweep_at;
-        bool flapping_now = false;   ///< true once, when this LID became a nuisance
+        bool flapping_now = false;  ///< true once, when this LID became a nuisance
     };
     /// Traps about more LIDs than this share one gate.
     static constexpr std::size_t kLidsMax = 4096;

@@ -74,11 +74,12 @@ TEST(Route, DamagedTreesAreAlwaysServed) {
     }
 }
 
-// A restart asks the same question with the last answer at hand. On the seven switches minhop was refused, updn served,
-// and minhop then passed with updn's entries kept.
+// A restart asks the same question with the last answer at hand. On the seven switches minhop was refused,
+// updn served, and minhop then passed with updn's entries kept.
 TEST(Route, TheSameQuestionWithItsAnswerAtHandGetsTheSameAnswer) {
-    for (const char* spec : {"torus:4x4", "ring:6", "fat-tree:radix=8,levels=3,missing-links=0.05,seed=2",
-                             "random:switches=7,degree=4,hosts=1,seed=1", "random:switches=20,degree=4,hosts=1,seed=5"}) {
+    for (const char* spec :
+         {"torus:4x4", "ring:6", "fat-tree:radix=8,levels=3,missing-links=0.05,seed=2",
+          "random:switches=7,degree=4,hosts=1,seed=1", "random:switches=20,degree=4,hosts=1,seed=5"}) {
         const Topology topology = generated(spec);
         const auto first = route(topology, nullptr, RouteOptions{});
         ASSERT_TRUE(first) << spec;

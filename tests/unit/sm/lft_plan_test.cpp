@@ -19,7 +19,9 @@ Topology topology_of_spec(const char* spec) {
     return routing::topology_of(routing::generate_netlist(spec).value(), 0).value();
 }
 
-RowsInForce rows_of(const Routes& routes) { return routes.rows; }
+RowsInForce rows_of(const Routes& routes) {
+    return routes.rows;
+}
 
 /// What the switches hold while a plan is written: each block as it was, dropped or as wanted.
 struct Switches {
@@ -70,7 +72,8 @@ TEST(LftPlan, ASwitchOfWhichNothingIsKnownTakesEveryBlock) {
     in_force[3] = nullptr;
     const LftPlan plan = plan_lfts(topology, in_force, routes);
     EXPECT_EQ(plan.writes.size(), routes.rows[3]->size() / mad::kLftBlockEntries);
-    EXPECT_TRUE(std::all_of(plan.writes.begin(), plan.writes.end(), [](auto& w) { return w.switch_index == 3; }));
+    EXPECT_TRUE(
+        std::all_of(plan.writes.begin(), plan.writes.end(), [](auto& w) { return w.switch_index == 3; }));
     EXPECT_TRUE(plan.drops.empty());
 }
 
@@ -87,7 +90,8 @@ TEST(LftPlan, BlocksGoRoundTheSwitchesSoThatManyWorkAtOnce) {
 TEST(FieldCase, C39_no_mix_of_old_and_new_tables_loops) {
     std::size_t with_drops = 0;
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-        const Topology topology = topology_of_spec(fmt::format("random:switches=12,degree=3,hosts=6,seed={}", seed).c_str());
+        const Topology topology =
+            topology_of_spec(fmt::format("random:switches=12,degree=3,hosts=6,seed={}", seed).c_str());
         const Routes from = routing::run_engine("updn", topology, nullptr, {}).value();
         const Routes to = routing::run_engine("minhop", topology, nullptr, {}).value();
         const LftPlan plan = plan_lfts(topology, rows_of(from), to);

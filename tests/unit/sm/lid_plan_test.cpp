@@ -40,9 +40,13 @@ Fabric star(std::uint8_t hosts) {
     return fabric;
 }
 
-LidRange lid(std::uint16_t base) { return {Lid{base}, 0}; }
+LidRange lid(std::uint16_t base) {
+    return {Lid{base}, 0};
+}
 
-void says(Fabric& fabric, std::uint32_t host, std::uint16_t base) { fabric.nodes[host].ports[1].info.lid = Lid{base}; }
+void says(Fabric& fabric, std::uint32_t host, std::uint16_t base) {
+    fabric.nodes[host].ports[1].info.lid = Lid{base};
+}
 
 TEST(LidPlan, NewLidsFollowTheAttachment) {
     const LidPlan plan = plan_lids(star(3), {}, {});
@@ -65,7 +69,8 @@ TEST(LidPlan, TheDatabaseGoesBeforeTheFabricAndTheFabricBeforeNew) {
     EXPECT_NE(plan.moves[0].find("from LID 70"), std::string::npos) << plan.moves[0];
 }
 
-// C59: two claims on one LID. Who is remembered stays; the newcomer moves; without memory the lower GUID stays.
+// C59: two claims on one LID. Who is remembered stays; the newcomer moves; without memory the lower GUID
+// stays.
 TEST(FieldCase, C59_the_newcomer_of_a_clash_moves) {
     Fabric fabric = star(4);
     says(fabric, 1, 7);
@@ -82,7 +87,8 @@ TEST(FieldCase, C59_the_newcomer_of_a_clash_moves) {
 
 TEST(LidPlan, RangesAreAlignedAndDisjointForEveryLmc) {
     for (std::uint8_t lmc = 0; lmc <= 7; ++lmc) {
-        const LidPlan plan = plan_lids(star(20), {{Guid{5}, LidRange{Lid{128}, lmc}}, {Guid{6}, lid(3)}}, {lmc, false});
+        const LidPlan plan =
+            plan_lids(star(20), {{Guid{5}, LidRange{Lid{128}, lmc}}, {Guid{6}, lid(3)}}, {lmc, false});
         std::set<std::uint32_t> used;
         for (const auto& [guid, range] : plan.lids) {
             EXPECT_EQ(range.lmc, guid == Guid{0x100} ? 0 : lmc);

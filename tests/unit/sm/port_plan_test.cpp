@@ -50,7 +50,9 @@ protected:
         fabric_.port(a).peer = b;
         fabric_.port(b).peer = a;
     }
-    [[nodiscard]] PortTarget plan(PortRef ref) const { return plan_port({fabric_, lids_, Lid{9}, config_}, ref); }
+    [[nodiscard]] PortTarget plan(PortRef ref) const {
+        return plan_port({fabric_, lids_, Lid{9}, config_}, ref);
+    }
 
     static constexpr PortRef kPort0{0, PortNum{0}}, kSwitchPort{0, PortNum{1}}, kHostPort{1, PortNum{1}};
     Fabric fabric_;

@@ -50,10 +50,12 @@ TEST(TrapGate, QuietTimeResetsIt) {
 TEST(TrapGate, MemoryIsBounded) {
     TrapGate gate;
     for (std::uint32_t lid = 1; lid <= 0xBFFF; ++lid) {
-        static_cast<void>(gate.on_trap(mad::Lid{static_cast<std::uint16_t>(lid)}, kHold, Instant{seconds{1}}));
+        static_cast<void>(
+            gate.on_trap(mad::Lid{static_cast<std::uint16_t>(lid)}, kHold, Instant{seconds{1}}));
     }
     const auto verdict = gate.on_trap(mad::Lid{0xBFF0}, kHold, Instant{seconds{1} + milliseconds{1}});
-    EXPECT_GT(verdict.sweep_at, Instant{seconds{1} + milliseconds{1}}) << "LIDs past the bound share one gate";
+    EXPECT_GT(verdict.sweep_at, Instant{seconds{1} + milliseconds{1}})
+        << "LIDs past the bound share one gate";
 }
 
 }  // namespace
