@@ -74,7 +74,9 @@ base::Result<shell::DaemonOptions> gather(const Flags& flags) {
     if (!flags.port.empty()) {
         const auto slash = flags.port.find('/');
         const std::string number = slash == std::string::npos ? "0" : flags.port.substr(slash + 1);
-        if (slash == 0 || number.empty() || number.size() > 3 || number.find_first_not_of("0123456789") != std::string::npos) {
+        constexpr int kPortMax = 254;
+        if (slash == 0 || number.empty() || number.size() > 3 || number.find_first_not_of("0123456789") != std::string::npos ||
+            std::stoi(number) > kPortMax) {
             return base::fail(base::ErrorKind::usage, fmt::format("--port {}: expected DEVICE/PORT, such as mlx5_0/1", flags.port));
         }
         options.config.port = flags.port;

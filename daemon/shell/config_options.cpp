@@ -439,8 +439,9 @@ bool port_name(std::string_view name) {
         return true;
     }
     const std::string_view port = name.substr(slash + 1);
+    constexpr int kPortMax = 254;
     return slash > 0 && !port.empty() && port.size() <= 3 &&
-           port.find_first_not_of("0123456789") == port.npos;
+           port.find_first_not_of("0123456789") == port.npos && std::stoi(std::string(port)) <= kPortMax;
 }
 
 constexpr std::size_t kPathMax = 4095;

@@ -146,6 +146,11 @@ base::Result<std::unique_ptr<mad::Transport>> Daemon::open_transport() const {
         if (!faults) {
             return tl::unexpected(faults.error());
         }
+        for (const sim::Fault& fault : *faults) {
+            if (auto known = simulator->check_target(fault); !known) {
+                return base::fail(base::ErrorKind::usage, fmt::format("fault script {}: {}", options_.sim_faults, known.error().message));
+            }
+        }
         simulator->schedule(*faults);
     }
     return sim::make_sim_transport(std::move(simulator), options_.sim_node, 0);

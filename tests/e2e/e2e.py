@@ -271,9 +271,23 @@ class LifeAndDeath(Fabric):
         self.assertIn("in use by another ibfabricd", same_state.stdout + same_state.stderr)
         self.assertEqual(self.ask("status")["mode"], "up")
 
+    def test_a_cable_fails_and_comes_back(self):
+        """Min-hop would deadlock on a tree that lost a cable: up/down takes over, and status says why."""
+        faults = self.write("faults", "at 1s link-down leaf-001/4\nat 2500ms link-up leaf-001/4\n")
+        self.up(TREE, "--sim-faults", faults)
+        self.wait_for("the loss to be seen", lambda: self.ask("events", "--kind", "link-down")["events"])
+        self.wait_for("up/down to serve", lambda: self.ask("status")["routing"]["engine"] == "updn")
+        self.assertIn("minhop refused", self.run_cli("status").stdout)
+        self.wait_for("the cable to be back", lambda: self.ask("events", "--kind", "link-up")["events"])
+        self.wait_for("16 links", lambda: self.ask("status")["fabric"]["links"] == 16)
+        self.run_cli("check")
+
     def test_cannot_start(self):
+        script = self.write("faults", "at 1s link-down leaf-001/99\n")
         for flags, word in ((["--sim", "nosuch:3"], "no fabric family"), (["--bogus"], "--bogus"),
                             (["--sim", "ring:3", "--config", "/nonexistent"], "cannot be opened"),
+                            (["--sim", TREE, "--sim-faults", script], "leaf-001/99"),
+                            (["--port", "mlx5_0/300"], "mlx5_0/300"),
                             (["--port", "a", "--port-guid", "0x1"], "give one of them")):
             done = subprocess.run([program("ibfabricd"), *flags, "--state-dir", self.state, "--socket", self.socket],
                                   capture_output=True, text=True, timeout=30, check=False)
