@@ -156,7 +156,7 @@ void Discovery::on_other(const Tag& tag, const mad::Completion& completion) {
 void Discovery::explore(PortRef from) {
     const Node& node = fabric_.nodes[from.node];
     const mad::DrPath& base = node.is_switch() ? node.path : node.ports[from.port.value()].path;
-    if (input_.silent.contains({node.guid(), from.port})) {
+    if (input_.silent.contains({node.guid(), from.port}) && !changed_.contains(from.node)) {
         Probe known{from, base, false, false, {}};
         return isolate(IsolationReason::silent, known, mad::Guid{}, "is known to be silent and asked again aside");
     }
@@ -352,6 +352,7 @@ void Discovery::on_switch_info(std::uint32_t node, const mad::Completion& comple
     if (!item.switch_info->port_state_change) {
         return ask_port_info(node, mad::PortNum{0});
     }
+    changed_.insert(node);
     if (input_.leave == WriteLeave::reading_only) {
         change_unread_.push_back(node);
         return ask_port_info(node, mad::PortNum{0});

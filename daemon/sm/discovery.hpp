@@ -37,7 +37,7 @@ using SilentPlaces = std::set<std::pair<mad::Guid, mad::PortNum>>;
 
 struct DiscoveryInput {
     std::shared_ptr<const fabric::Fabric> previous;   ///< may be null
-    SilentPlaces silent;                              ///< not asked again here
+    SilentPlaces silent;                              ///< not asked again here, unless the switch tells of a change
     std::set<mad::Guid> renamed;                      ///< nodes whose description must be read again
     WriteLeave leave = WriteLeave::reading_only;
     std::uint16_t epoch = 0;
@@ -124,6 +124,7 @@ private:
     std::unordered_map<std::uint64_t, std::uint32_t> node_by_guid_;
     std::unordered_map<std::uint64_t, std::uint32_t> previous_by_guid_;
     std::unordered_map<std::uint64_t, fabric::PortRef> port_by_guid_;
+    std::set<std::uint32_t> changed_;           ///< switches whose PortStateChange was set: their silent places may have woken
     std::set<std::uint16_t> no_vendor_speed_;   ///< device ids that do not know the vendor attribute
     std::vector<std::uint32_t> change_unread_;
     std::size_t open_probes_ = 0;    ///< first-contact questions without an answer yet

@@ -271,6 +271,19 @@ TEST(FieldCase, C35_a_silent_device_that_wakes_up_joins) {
     EXPECT_EQ(wrong(lab), "");
 }
 
+TEST(FieldCase, C35_a_silent_device_that_is_replaced_joins_at_once) {
+    LabOptions options;
+    options.at = "h1";
+    Lab lab(t2(), options);
+    lab.inject("dead h5");
+    lab.start();
+    ASSERT_TRUE(lab.run_until_up(seconds{10}));
+    lab.advance(seconds{100});
+    lab.inject("remove-node h5\nalive h5\nat 2s add-node h5");
+    lab.advance(seconds{6});
+    EXPECT_EQ(wrong(lab), "") << "the link went down and up: that is no old silence";
+}
+
 TEST(FieldCase, C10_an_answer_with_an_error_status_is_no_truth) {
     LabOptions options;
     options.at = "h1";
