@@ -100,7 +100,10 @@ std::optional<base::Instant> Discovery::deadline() const {
 /// Who answers at all does so at the pace of the others. Only the first few wait as if nothing were known.
 base::Duration Discovery::contact_timeout() const {
     constexpr base::Duration kLeast = std::chrono::milliseconds{2};
-    return answers_ < kPaceKnown ? input_.timeout : std::clamp(4 * slowest_, std::min(kLeast, input_.timeout), input_.timeout);
+    if (answers_ < kPaceKnown) {
+        return input_.timeout;
+    }
+    return std::clamp(4 * slowest_, std::min(kLeast, input_.timeout), input_.timeout);
 }
 
 void Discovery::on(const mad::Completion& completion, base::Instant now) {
@@ -407,9 +410,11 @@ void Discovery::on_port_info(PortRef ref, const mad::Completion& completion) {
         }
         return;
     }
+    const bool fdr10 = port.info.fdr10_active;
     port.info = mad::decode_port_info(completion.data);
     port.known = true;
     if (extended) {
+        port.info.fdr10_active = fdr10;  // the vendor's answer, which may have come first, is not on this wire
         return;
     }
     mad::PortInfo judged = port.info;

@@ -10,8 +10,8 @@
 // the known switch's own port who is there.
 //
 // A device that does not answer costs at most as long as the rest of discovery took (grace), not its time-outs: first
-// contacts are repeated by the pace at which the others answer, and who answers later than the grace is asked in the next
-// sweep, which his answer starts.
+// contacts are repeated by the pace at which the others answer. An answer that comes after the grace starts the next
+// sweep.
 #pragma once
 
 #include <cstdint>
@@ -124,7 +124,7 @@ private:
     std::unordered_map<std::uint64_t, std::uint32_t> node_by_guid_;
     std::unordered_map<std::uint64_t, std::uint32_t> previous_by_guid_;
     std::unordered_map<std::uint64_t, fabric::PortRef> port_by_guid_;
-    std::set<std::uint32_t> changed_;           ///< switches whose PortStateChange was set: their silent places may have woken
+    std::set<std::uint32_t> changed_;           ///< switches that told of a change: who was silent there may be awake
     std::set<std::uint16_t> no_vendor_speed_;   ///< device ids that do not know the vendor attribute
     std::vector<std::uint32_t> change_unread_;
     std::size_t open_probes_ = 0;    ///< first-contact questions without an answer yet

@@ -1,10 +1,11 @@
-// Transcripts: tests/scenario/*.scn, each a story in blocks. A block is commands, a line "----", and everything that
-// happened: events and sweeps with their virtual time, then the Sets by attribute. A blank line ends a block; lines that
-// start with '#' among the commands are comments. IBF_REWRITE=1 writes what happens now in place of what was expected.
+// Transcripts: tests/scenario/*.scn, each a story in blocks. A block is commands, a line "----", and
+// everything that happened: events and sweeps with their virtual time, then the Sets by attribute. A blank
+// line ends a block; lines that start with '#' among the commands are comments. IBF_REWRITE=1 writes what
+// happens now in place of what was expected.
 //
 // Commands: fabric SPEC (t1, t2 or what the programs take) | at NODE | start | run until up | advance TIME |
-// fault FAULT (a line of a fault script) | traps off | guid NODE OF-NODE | rival NODE | restart clean|killed |
-// stop | reload operational_vls|mtu N | lids NODE... | check | mads on|off
+// fault FAULT (a line of a fault script) | traps off | guid NODE OF-NODE | rival NODE | restart clean|killed
+// | stop | reload operational_vls|mtu N | lids NODE... | check | mads on|off
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -58,7 +59,8 @@ public:
         } else if (line == "traps off") {
             lab().inject("mute-traps *");
         } else if (words[0] == "guid") {
-            lab().sim.set_node_guid(lab().node(words.at(1)), lab().sim.netlist().nodes[lab().node(words.at(2))].guid);
+            lab().sim.set_node_guid(lab().node(words.at(1)),
+                                    lab().sim.netlist().nodes[lab().node(words.at(2))].guid);
         } else if (words[0] == "rival") {
             rivals_.push_back(std::make_unique<Rival>(lab(), rest, mad::SmState::master));
         } else if (words[0] == "lids") {
@@ -87,9 +89,11 @@ private:
         if (!lab_) {
             lab_ = std::make_unique<Lab>(net_, options_);
             lab_->on_line = [this](const std::string& line) { note(line); };
-            lab_->on_mad = [this](base::Instant, std::uint32_t node, const mad::Smp& smp, mad::MadStatus status) {
+            lab_->on_mad = [this](base::Instant, std::uint32_t node, const mad::Smp& smp,
+                                  mad::MadStatus status) {
                 if (mads_) {
-                    note(fmt::format("  {} at {}{}", mad::to_line(smp), lab_->sim.netlist().nodes[node].description,
+                    note(fmt::format("  {} at {}{}", mad::to_line(smp),
+                                     lab_->sim.netlist().nodes[node].description,
                                      status == 0 ? "" : fmt::format(": status 0x{:04x}", status)));
                 }
             };
@@ -144,9 +148,12 @@ private:
     }
 
     std::string sets_line() const {
-        constexpr std::array kAttributes{mad::Attribute::switch_info,   mad::Attribute::port_info,
-                                         mad::Attribute::pkey_table,    mad::Attribute::linear_forwarding_table,
-                                         mad::Attribute::multicast_forwarding_table, mad::Attribute::sl2vl_table,
+        constexpr std::array kAttributes{mad::Attribute::switch_info,
+                                         mad::Attribute::port_info,
+                                         mad::Attribute::pkey_table,
+                                         mad::Attribute::linear_forwarding_table,
+                                         mad::Attribute::multicast_forwarding_table,
+                                         mad::Attribute::sl2vl_table,
                                          mad::Attribute::vl_arbitration};
         std::vector<std::string> parts;
         for (const mad::Attribute attribute : kAttributes) {
@@ -216,9 +223,12 @@ TEST_P(Scenario, HappensAsWritten) {
     EXPECT_EQ(now, written.str()) << "IBF_REWRITE=1 rewrites " << file;
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, Scenario, ::testing::ValuesIn(files()), [](const auto& name) { return name.param; });
+INSTANTIATE_TEST_SUITE_P(Files, Scenario, ::testing::ValuesIn(files()),
+                         [](const auto& name) { return name.param; });
 
-TEST(Scenarios, AreFound) { EXPECT_GE(files().size(), 8U) << "run from the root of the tree"; }
+TEST(Scenarios, AreFound) {
+    EXPECT_GE(files().size(), 8U) << "run from the root of the tree";
+}
 
 }  // namespace
 }  // namespace ibf::test

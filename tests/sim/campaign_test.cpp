@@ -4,12 +4,12 @@
 //   IBF_SEED=N          this seed alone (IBF_LAB_TRACE=1 prints every event and sweep)
 //   IBF_SOAK_SEEDS=N    so many new ones (./dev soak)
 #include <cstdlib>
-#include <random>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/prng.hpp"
+#include "base/time.hpp"
 #include "harness.hpp"
 
 namespace ibf::test {
@@ -36,7 +36,8 @@ std::string random_spec(base::Prng& prng) {
 /// One campaign. Each fault that lasts is taken back before the quiet time.
 class Campaign {
 public:
-    explicit Campaign(std::uint64_t seed) : prng_(seed), spec_(random_spec(prng_)), lab_(netlist(spec_), options(seed)) {}
+    explicit Campaign(std::uint64_t seed)
+        : prng_(seed), spec_(random_spec(prng_)), lab_(netlist(spec_), options(seed)) {}
 
     void run() {
         lab_.start();
@@ -99,7 +100,8 @@ private:
                 cabled.push_back(p);
             }
         }
-        return fmt::format("\"{}/{}\"", lab_.sim.netlist().nodes[node].id, cabled[prng_.below(cabled.size())]);
+        return fmt::format("\"{}/{}\"", lab_.sim.netlist().nodes[node].id,
+                           cabled[prng_.below(cabled.size())]);
     }
 
     void strike() {
@@ -110,17 +112,28 @@ private:
             case 0: return act(fmt::format("drop * probability=0.05 count={}", 1 + prng_.below(40)), "");
             // Few: what is not used up meets the rare questions to a silent device, one by one.
             case 1: return act(fmt::format("drop {} count={}", who, 1 + prng_.below(4)), "");
-            case 2: return act(fmt::format("delay * probability=0.1 delay={}ms count=30", 1 + prng_.below(400)), "");
+            case 2:
+                return act(fmt::format("delay * probability=0.1 delay={}ms count=30", 1 + prng_.below(400)),
+                           "");
             case 3: return act("reorder * probability=0.5 delay=2ms count=80", "");
             case 4: return act("duplicate * probability=0.3 count=60", "");
-            case 5: return act(fmt::format("flap {} delay={}ms count={}", cable, 5 + prng_.below(400), 1 + prng_.below(20)), "");
+            case 5:
+                return act(fmt::format("flap {} delay={}ms count={}", cable, 5 + prng_.below(400),
+                                       1 + prng_.below(20)),
+                           "");
             case 6:
-                undo_.push_back("alive " + who);  // a second reboot cuts the first one short and leaves the agent dead
-                return act(fmt::format("reboot {} delay={}ms", who, prng_.below(2) == 0 ? 0 : prng_.below(4000)), "");
+                undo_.push_back("alive " +
+                                who);  // a second reboot cuts the first one short and leaves the agent dead
+                return act(
+                    fmt::format("reboot {} delay={}ms", who, prng_.below(2) == 0 ? 0 : prng_.below(4000)),
+                    "");
             case 7: return act("dead " + who, "alive " + who);
             case 8: return act("link-down " + cable, "link-up " + cable);
             case 9: return act("remove-node " + who, "add-node " + who);
-            case 10: return act(fmt::format("error-status {} method=Set number=0x1c count={}", who, 1 + prng_.below(4)), "");
+            case 10:
+                return act(
+                    fmt::format("error-status {} method=Set number=0x1c count={}", who, 1 + prng_.below(4)),
+                    "");
             default: return act(fmt::format("wrong-tid * probability=0.1 count={}", 1 + prng_.below(20)), "");
         }
     }
@@ -133,7 +146,8 @@ private:
         }
         if (prng_.below(2) == 0) {
             lab_.advance(pause());
-            done_.push_back(fmt::format("at {} {}", base::format_duration(lab_.now.time_since_epoch()), undo));
+            done_.push_back(
+                fmt::format("at {} {}", base::format_duration(lab_.now.time_since_epoch()), undo));
             lab_.inject(undo);
         } else {
             undo_.push_back(undo);
@@ -142,7 +156,8 @@ private:
 
     void restart() {
         const bool clean = prng_.below(2) == 0;
-        done_.push_back(fmt::format("at {} {} and started again", base::format_duration(lab_.now.time_since_epoch()),
+        done_.push_back(fmt::format("at {} {} and started again",
+                                    base::format_duration(lab_.now.time_since_epoch()),
                                     clean ? "stopped" : "killed"));
         clean ? lab_.stop() : lab_.kill();
         lab_.advance(pause());
@@ -158,13 +173,20 @@ private:
 
 /// False when the seed failed.
 bool run_seed(std::uint64_t seed) {
-    SCOPED_TRACE(fmt::format("replay: IBF_SEED={} IBF_LAB_TRACE=1 ibf_test_campaign --gtest_filter=Campaigns.FixedSeeds", seed));
+    SCOPED_TRACE(fmt::format(
+        "replay: IBF_SEED={} IBF_LAB_TRACE=1 ibf_test_campaign --gtest_filter=Campaigns.FixedSeeds", seed));
     Campaign campaign(seed);
     campaign.run();
     if (::testing::Test::HasFailure()) {
         fmt::print("seed {}: {}\n", seed, campaign.story());
     }
     return !::testing::Test::HasFailure();
+}
+
+/// Another one in each run.
+std::uint64_t new_seed() {
+    return base::Prng(static_cast<std::uint64_t>(base::wall_now().time_since_epoch().count())).next() %
+           1'000'000'000;
 }
 
 TEST(Campaigns, FixedSeeds) {
@@ -177,7 +199,7 @@ TEST(Campaigns, FixedSeeds) {
 }
 
 TEST(Campaigns, OneRandomSeed) {
-    const std::uint64_t seed = std::random_device{}();
+    const std::uint64_t seed = new_seed();
     fmt::print("the random seed is {}\n", seed);
     run_seed(seed);
 }
@@ -188,7 +210,7 @@ TEST(Soak, ManySeeds) {
         GTEST_SKIP() << "IBF_SOAK_SEEDS says how many";
     }
     const std::uint64_t count = std::strtoull(text, nullptr, 10);
-    const std::uint64_t first = std::random_device{}();
+    const std::uint64_t first = new_seed();
     fmt::print("{} seeds from {}\n", count, first);
     for (std::uint64_t i = 0; i < count && run_seed(first + i); ++i) {
     }

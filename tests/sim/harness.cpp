@@ -20,7 +20,9 @@ struct Overload : Ts... {
     using Ts::operator()...;
 };
 
-bool is_set(const mad::Smp& smp) { return smp.header.method == static_cast<std::uint8_t>(mad::Method::set); }
+bool is_set(const mad::Smp& smp) {
+    return smp.header.method == static_cast<std::uint8_t>(mad::Method::set);
+}
 
 }  // namespace
 
@@ -28,17 +30,19 @@ Lab::Lab(routing::Netlist netlist, LabOptions options)
     : sim(std::move(netlist), options.sim), options_(std::move(options)) {
     options_.config.routing.threads = 1;
     trace_ = std::getenv("IBF_LAB_TRACE") != nullptr;
-    client = sim.join(options_.at, options_.port, [this](mad::WireMad&& mad) { inbox_.push_back(std::move(mad)); }).value();
-    sim.set_observer([this](base::Instant at, std::uint32_t node, const mad::Smp& request, mad::MadStatus status) {
-        observe(at, node, request, status);
-    });
+    client =
+        sim.join(options_.at, options_.port, [this](mad::WireMad&& mad) { inbox_.push_back(std::move(mad)); })
+            .value();
+    sim.set_observer([this](base::Instant at, std::uint32_t node, const mad::Smp& request,
+                            mad::MadStatus status) { observe(at, node, request, status); });
 }
 
 Lab::Lab(routing::Netlist netlist) : Lab(std::move(netlist), LabOptions{}) {}
 
 Lab::~Lab() = default;
 
-// --- the SM's life ----------------------------------------------------------------------------------------------
+// --- the SM's life
+// ----------------------------------------------------------------------------------------------
 
 void Lab::start() {
     sm::SmStart begin;
@@ -87,26 +91,29 @@ void Lab::execute(sm::Effects& effects) {
     // Executing one may bring more: routes are answered at once, and a sweep may go on from there.
     for (std::size_t i = 0; i < effects.size(); ++i) {
         sm::Effect effect = std::move(effects[i]);
-        std::visit(Overload{
-                       [&](sm::SendMad& e) {
-                           const auto header = mad::parse_header(e.mad.bytes);
-                           if (header && (header->is_response() ||
-                                          header->method == static_cast<std::uint8_t>(mad::Method::trap_repress))) {
-                               sent_unasked.push_back(e.mad);
-                           }
-                           sim.send(client, e.mad, now);
-                       },
-                       [&](sm::ComputeRoutes& e) {
-                           sm->on_routes(e.epoch, routing::route(e.view->topology, e.previous.get(), e.options), now, effects);
-                       },
-                       [&](sm::Persist& e) { persist(e.batch); },
-                       [&](sm::Announce& e) {
-                           say(fmt::format("{} {}: {}", fabric::to_string(e.event.severity), e.event.kind, e.event.text));
-                           announced.push_back(std::move(e.event));
-                       },
-                       [](sm::Progress&) {},
-                   },
-                   effect);
+        std::visit(
+            Overload{
+                [&](sm::SendMad& e) {
+                    const auto header = mad::parse_header(e.mad.bytes);
+                    if (header && (header->is_response() ||
+                                   header->method == static_cast<std::uint8_t>(mad::Method::trap_repress))) {
+                        sent_unasked.push_back(e.mad);
+                    }
+                    sim.send(client, e.mad, now);
+                },
+                [&](sm::ComputeRoutes& e) {
+                    sm->on_routes(e.epoch, routing::route(e.view->topology, e.previous.get(), e.options), now,
+                                  effects);
+                },
+                [&](sm::Persist& e) { persist(e.batch); },
+                [&](sm::Announce& e) {
+                    say(fmt::format("{} {}: {}", fabric::to_string(e.event.severity), e.event.kind,
+                                    e.event.text));
+                    announced.push_back(std::move(e.event));
+                },
+                [](sm::Progress&) {},
+            },
+            effect);
     }
     note_sweeps();
 }
@@ -150,11 +157,13 @@ void Lab::note_sweeps() {
         }
         sweeps_seen_ = report->id;
         ++sweeps_[report->scope];
-        say(fmt::format("sweep {} ({}): {}", report->scope, fmt::join(report->reasons, "; "), report->outcome));
+        say(fmt::format("sweep {} ({}): {}", report->scope, fmt::join(report->reasons, "; "),
+                        report->outcome));
     }
 }
 
-// --- time -------------------------------------------------------------------------------------------------------
+// --- time
+// -------------------------------------------------------------------------------------------------------
 
 /// Goes to the next instant at which anything happens; false where none comes up to `until`.
 bool Lab::step(base::Instant until) {
@@ -209,7 +218,8 @@ bool Lab::run_until_up(base::Duration limit) {
     return run_until([this] { return sm->at_rest() && sm->mode() == fabric::SmMode::up; }, limit);
 }
 
-// --- faults and observation -------------------------------------------------------------------------------------
+// --- faults and observation
+// -------------------------------------------------------------------------------------
 
 void Lab::inject(const std::string& script) {
     auto faults = sim::parse_faults(script, "test");
@@ -219,7 +229,8 @@ void Lab::inject(const std::string& script) {
         ASSERT_TRUE(known) << known.error().message;
         if (fault.kind == sim::Fault::Kind::dead || fault.kind == sim::Fault::Kind::alive) {
             const std::uint32_t index = node(fault.where);
-            fault.kind == sim::Fault::Kind::dead ? static_cast<void>(dead.insert(index)) : static_cast<void>(dead.erase(index));
+            fault.kind == sim::Fault::Kind::dead ? static_cast<void>(dead.insert(index))
+                                                 : static_cast<void>(dead.erase(index));
         }
         if (fault.at == base::Duration{}) {
             const auto done = sim.inject(fault, now);
@@ -250,7 +261,8 @@ void Lab::check_block(std::uint32_t node, std::uint32_t block) {
         std::uint32_t at = node;
         for (std::size_t hops = 0; nodes[at].type == mad::NodeType::switch_; ++hops) {
             const std::uint8_t out = sim.lft_entry(at, mad::Lid{static_cast<std::uint16_t>(value)});
-            if (out == 0 || out == mad::kLftDrop || out >= nodes[at].ports.size() || !nodes[at].ports[out].peer_node) {
+            if (out == 0 || out == mad::kLftDrop || out >= nodes[at].ports.size() ||
+                !nodes[at].ports[out].peer_node) {
                 break;
             }
             at = *nodes[at].ports[out].peer_node;
@@ -295,8 +307,9 @@ void Lab::forget_counts() {
 }
 
 std::size_t Lab::events(const std::string& kind) const {
-    return static_cast<std::size_t>(std::count_if(announced.begin(), announced.end(),
-                                                  [&](const fabric::EventRecord& event) { return event.kind == kind; }));
+    return static_cast<std::size_t>(
+        std::count_if(announced.begin(), announced.end(),
+                      [&](const fabric::EventRecord& event) { return event.kind == kind; }));
 }
 
 const fabric::EventRecord* Lab::find_event(const std::string& kind) const {
@@ -326,7 +339,9 @@ std::uint32_t Lab::node(const std::string& description) const {
     return static_cast<std::uint32_t>(found - nodes.begin());
 }
 
-mad::Lid Lab::lid(std::uint32_t index, std::uint8_t port) const { return sim.port_info(index, mad::PortNum{port}).lid; }
+mad::Lid Lab::lid(std::uint32_t index, std::uint8_t port) const {
+    return sim.port_info(index, mad::PortNum{port}).lid;
+}
 
 std::string Lab::tables_text() const {
     std::string text;
@@ -357,7 +372,8 @@ std::map<mad::Guid, mad::Lid> Lab::lids() const {
     return all;
 }
 
-// --- another SM -------------------------------------------------------------------------------------------------
+// --- another SM
+// -------------------------------------------------------------------------------------------------
 
 Rival::Rival(Lab& lab, const std::string& node, mad::SmState state) : lab_(lab), state_(state) {
     client_ = lab.sim.join(node, 0, [this](mad::WireMad&& wire) { answer(wire); }).value();
@@ -381,7 +397,8 @@ void Rival::answer(const mad::WireMad& wire) {
     lab_.sim.send(client_, {mad::encode_smp(reply), wire.address, {}}, lab_.now);
 }
 
-// --- small fabrics ----------------------------------------------------------------------------------------------
+// --- small fabrics
+// ----------------------------------------------------------------------------------------------
 
 routing::Netlist netlist(const std::string& spec) {
     auto loaded = routing::netlist_from_spec(spec);
@@ -423,12 +440,14 @@ routing::Netlist t1() {
     net.origin = "t1";
     const std::uint32_t hub = add(net, mad::NodeType::switch_, "sw", 4);
     for (std::size_t port = 1; port <= 4; ++port) {
-        connect(net, hub, port, add(net, mad::NodeType::ca, fmt::format("h{}", port), 1), 1, mad::LinkSpeed::edr);
+        connect(net, hub, port, add(net, mad::NodeType::ca, fmt::format("h{}", port), 1), 1,
+                mad::LinkSpeed::edr);
     }
     return net;
 }
 
-routing::Netlist leaf_spine(std::uint32_t leaves, std::uint32_t spines, std::uint32_t hosts, mad::LinkSpeed speed) {
+routing::Netlist leaf_spine(std::uint32_t leaves, std::uint32_t spines, std::uint32_t hosts,
+                            mad::LinkSpeed speed) {
     routing::Netlist net;
     net.origin = "leaf_spine";
     for (std::uint32_t i = 1; i <= leaves; ++i) {
@@ -439,7 +458,8 @@ routing::Netlist leaf_spine(std::uint32_t leaves, std::uint32_t spines, std::uin
     }
     for (std::uint32_t leaf = 0; leaf < leaves; ++leaf) {
         for (std::uint32_t h = 0; h < hosts; ++h) {
-            connect(net, leaf, h + 1, add(net, mad::NodeType::ca, fmt::format("h{}", leaf * hosts + h + 1), 1), 1, speed);
+            connect(net, leaf, h + 1,
+                    add(net, mad::NodeType::ca, fmt::format("h{}", leaf * hosts + h + 1), 1), 1, speed);
         }
         for (std::uint32_t s = 0; s < spines; ++s) {
             connect(net, leaf, hosts + s + 1, leaves + s, leaf + 1, speed);
@@ -454,6 +474,8 @@ routing::Netlist t2() {
     return net;
 }
 
-std::string join_lines(const std::vector<std::string>& lines) { return fmt::format("{}", fmt::join(lines, "\n")); }
+std::string join_lines(const std::vector<std::string>& lines) {
+    return fmt::format("{}", fmt::join(lines, "\n"));
+}
 
 }  // namespace ibf::test

@@ -1,8 +1,9 @@
 // DOC: a subnet manager and a simulated fabric in one virtual time.
 //
-// A Lab owns a Simulator and, between start() and stop() or kill(), a SubnetManager joined to it. Effects are executed
-// where they arise: MADs go to the simulator, routes are computed at once by one thread, records go to a db::Stored in
-// memory, so that the next start() finds what a restarted daemon would find. Nothing waits for real time.
+// A Lab owns a Simulator and, between start() and stop() or kill(), a SubnetManager joined to it. Effects are
+// executed where they arise: MADs go to the simulator, routes are computed at once by one thread, records go
+// to a db::Stored in memory, so that the next start() finds what a restarted daemon would find. Nothing waits
+// for real time.
 //
 // With IBF_LAB_TRACE in the environment every event and sweep is printed with its virtual time.
 //
@@ -26,8 +27,8 @@ namespace ibf::test {
 struct LabOptions {
     sim::SimOptions sim;
     sm::SmConfig config;
-    std::string at;          ///< node the SM joins at; empty: the first adapter with a cable
-    std::uint8_t port = 0;   ///< 0: its first cabled one
+    std::string at;         ///< node the SM joins at; empty: the first adapter with a cable
+    std::uint8_t port = 0;  ///< 0: its first cabled one
 };
 
 class Lab {
@@ -40,8 +41,8 @@ public:
 
     // --- the SM's life ---
     void start();
-    void stop();                                    ///< clean, as on SIGTERM
-    void kill();                                    ///< as on SIGKILL: nothing is said to anybody
+    void stop();  ///< clean, as on SIGTERM
+    void kill();  ///< as on SIGKILL: nothing is said to anybody
     void replace_config(const sm::SmConfig& config);
     void request_sweep(sm::SweepScope scope);
 
@@ -60,7 +61,7 @@ public:
     [[nodiscard]] std::uint64_t sets(mad::Attribute attribute) const;
     [[nodiscard]] std::uint64_t gets(mad::Attribute attribute) const;
     [[nodiscard]] std::uint64_t all_sets() const;
-    [[nodiscard]] std::uint64_t sweeps(const std::string& scope) const;   ///< finished since forget_counts()
+    [[nodiscard]] std::uint64_t sweeps(const std::string& scope) const;  ///< finished since forget_counts()
     void forget_counts();
     [[nodiscard]] std::size_t events(const std::string& kind) const;
     [[nodiscard]] const fabric::EventRecord* find_event(const std::string& kind) const;
@@ -88,9 +89,10 @@ public:
     base::Instant now{};
     std::unique_ptr<sm::SubnetManager> sm;
     std::vector<fabric::EventRecord> announced;
-    std::vector<mad::WireMad> sent_unasked;        ///< what the SM sent and no agent answers: TrapRepress, SMInfo answers
-    std::uint32_t persisted = 0;                   ///< batches
-    std::set<std::uint32_t> dead;                  ///< nodes whose agents were killed by inject()
+    std::vector<mad::WireMad>
+        sent_unasked;              ///< what the SM sent and no agent answers: TrapRepress, SMInfo answers
+    std::uint32_t persisted = 0;   ///< batches
+    std::set<std::uint32_t> dead;  ///< nodes whose agents were killed by inject()
 
 private:
     void execute(sm::Effects& effects);
@@ -112,8 +114,8 @@ private:
     std::vector<std::string> loops_;
 };
 
-/// Another subnet manager, as far as one is seen from outside: IsSM at a port of its own, and an answer to each SMInfo
-/// Get that names its state.
+/// Another subnet manager, as far as one is seen from outside: IsSM at a port of its own, and an answer to
+/// each SMInfo Get that names its state.
 class Rival {
 public:
     Rival(Lab& lab, const std::string& node, mad::SmState state);
@@ -127,13 +129,13 @@ private:
     sim::Simulator::ClientId client_ = 0;
 };
 
-/// What an outside look finds wrong with a fabric at rest; empty is good. Looked at: nodes connected to the SM's over
-/// links that are up and agents that live. `left_out`: nodes that the test knows to be isolated.
+/// What an outside look finds wrong with a fabric at rest; empty is good. Looked at: nodes connected to the
+/// SM's over links that are up and agents that live. `left_out`: nodes that the test knows to be isolated.
 struct CheckOptions {
     std::set<std::uint32_t> left_out;
     /// Links went down while they were being set: a Set that met the port in another state is no fault.
     bool raced = false;
-    std::uint32_t pairs_max = 4000;   ///< above this many, a seeded sample
+    std::uint32_t pairs_max = 4000;  ///< above this many, a seeded sample
 };
 [[nodiscard]] std::vector<std::string> problems(const Lab& lab, const CheckOptions& options);
 [[nodiscard]] std::string join_lines(const std::vector<std::string>& lines);
@@ -141,8 +143,9 @@ struct CheckOptions {
 /// Generator or file; fails the test when it cannot be loaded.
 [[nodiscard]] routing::Netlist netlist(const std::string& spec);
 
-/// The small fabrics that the cases name: T1 (one switch "sw", adapters "h1".."h4"), T2 (leaves "leaf1" "leaf2",
-/// spines "spine1" "spine2", four adapters a leaf "h1".."h8"; EDR). Leaf ports 1..4 hosts, 5 and 6 the spines.
+/// The small fabrics that the cases name: T1 (one switch "sw", adapters "h1".."h4"), T2 (leaves "leaf1"
+/// "leaf2", spines "spine1" "spine2", four adapters a leaf "h1".."h8"; EDR). Leaf ports 1..4 hosts, 5 and 6
+/// the spines.
 [[nodiscard]] routing::Netlist t1();
 [[nodiscard]] routing::Netlist t2();
 /// T2 with parameters: switch ports 1..hosts for hosts, then one per spine.

@@ -20,7 +20,8 @@ struct End {
 
 class Outsider {
 public:
-    Outsider(const Lab& lab, const CheckOptions& options) : lab_(lab), nodes_(lab.sim.netlist().nodes), options_(options) {}
+    Outsider(const Lab& lab, const CheckOptions& options)
+        : lab_(lab), nodes_(lab.sim.netlist().nodes), options_(options) {}
 
     std::vector<std::string> look() {
         find_connected();
@@ -43,7 +44,9 @@ public:
     }
 
 private:
-    [[nodiscard]] bool is_switch(std::uint32_t node) const { return nodes_[node].type == mad::NodeType::switch_; }
+    [[nodiscard]] bool is_switch(std::uint32_t node) const {
+        return nodes_[node].type == mad::NodeType::switch_;
+    }
 
     [[nodiscard]] mad::PortInfo info(std::uint32_t node, std::size_t port) const {
         return lab_.sim.port_info(node, PortNum{static_cast<std::uint8_t>(port)});
@@ -101,7 +104,8 @@ private:
         for_linked_ports([&](End end) {
             const mad::PortInfo here = info(end.node, end.port.value());
             if (here.state != PortState::active) {
-                say(fmt::format("{} port {} is {}", nodes_[end.node].description, end.port, mad::to_string(here.state)));
+                say(fmt::format("{} port {} is {}", nodes_[end.node].description, end.port,
+                                mad::to_string(here.state)));
             }
         });
     }
@@ -191,6 +195,8 @@ private:
 
 }  // namespace
 
-std::vector<std::string> problems(const Lab& lab, const CheckOptions& options) { return Outsider(lab, options).look(); }
+std::vector<std::string> problems(const Lab& lab, const CheckOptions& options) {
+    return Outsider(lab, options).look();
+}
 
 }  // namespace ibf::test
