@@ -150,6 +150,18 @@ class Commands(Fabric):
         entry, = self.ask("route", ways[0][1]["guid"], "--lid", str(last["lid"]))["entries"]
         self.assertEqual(entry["port"], ways[0][1]["out_port"])
 
+    def test_fdr10_is_told_from_qdr(self):
+        """Only the vendor's attribute tells it; the question for extended speeds must not lose the answer."""
+        cables = [(1, "4xFDR"), (2, "4xFDR10"), (3, "4xQDR")]
+        switch = "".join(f'[{port}] "H-{port:016x}"[1]({port + 16:x}) # "h{port}" lid 0 {speed}\n' for port, speed in cables)
+        hosts = "".join(f'\nvendid=0x2c9\ndevid=0x1003\nHca 1 "H-{port:016x}" # "h{port}"\n'
+                        f'[1]({port + 16:x}) "S-0000000000000100"[{port}] # lid 0 lmc 0 "s" lid 0 {speed}\n'
+                        for port, speed in cables)
+        self.up(self.write("fdr10.net", 'vendid=0x2c9\ndevid=0xc738\nSwitch 8 "S-0000000000000100" # "s" base port 0 lid 0 lmc 0\n'
+                                        + switch + hosts))
+        speeds = {row["port"]: row["speed"] for row in self.ask("ports", "--node", "s", "--show", "linked")["ports"] if row["port"]}
+        self.assertEqual(speeds, {1: "FDR", 2: "FDR10", 3: "QDR"})
+
     def test_words_that_mean_nothing_or_too_much(self):
         self.up()
         self.assertIn("fits 8 nodes", self.run_cli("path", "host", "leaf-001", code=USAGE).stderr)
