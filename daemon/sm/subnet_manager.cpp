@@ -2,6 +2,7 @@
 #include "daemon/sm/subnet_manager.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.hpp"
 #include "mad/codec.hpp"
@@ -52,6 +53,7 @@ void SubnetManager::begin(base::Instant now, Effects& out) {
 // ---------------------------------------------------------------------------------------------------
 
 void SubnetManager::run(base::Instant now, Effects& out) {
+    tell_audit(now, out);
     bool again = true;
     while (again) {
         again = feed();
@@ -95,6 +97,9 @@ void SubnetManager::flush_sends(base::Instant now, Effects& out) {
 
 void SubnetManager::dispatch(const Completion& completion, base::Instant now) {
     const Tag tag = Tag::unpack(completion.tag);
+    if (tag.ask == Ask::audit_lft) {
+        return on_audit(completion, now);
+    }
     sweep_timeouts_ += completion.kind == Completion::Kind::timeout ? 1U : 0U;
     if (tag.epoch != epoch_) {
         return dispatch_stale(completion, now);
@@ -175,6 +180,7 @@ void SubnetManager::on_time(base::Instant now, Effects& out) {
         now >= next_light_) {
         want_sweep(SweepScope::light, "interval", now);
     }
+    ask_audit(now);
     run(now, out);
 }
 
@@ -187,6 +193,9 @@ std::optional<base::Instant> SubnetManager::next_deadline() const {
         }
     }
     if (std::holds_alternative<Idle>(phase_)) {
+        if (const auto audit = audit_.due(); audit && may_audit()) {
+            sooner(*audit);
+        }
         if (pending_) {
             sooner(pending_->not_before);
         } else if (config_->sweep_interval > base::Duration{}) {
@@ -194,6 +203,62 @@ std::optional<base::Instant> SubnetManager::next_deadline() const {
         }
     }
     return at;
+}
+
+// --- the audit of tables taken on trust ---------------------------------------------------------------------------
+
+bool SubnetManager::may_audit() const {
+    return std::holds_alternative<Idle>(phase_) && fabric_ && !other_master_ && mads_.room() > 0;
+}
+
+void SubnetManager::ask_audit(base::Instant now) {
+    const auto question = may_audit() ? audit_.next(now) : std::nullopt;
+    if (!question) {
+        return;
+    }
+    const std::uint32_t node = fabric_->find(question->guid);
+    if (node == kNoNode) {
+        audit_.drop(question->guid);
+        return audit_.close(TableAudit::Outcome::settled, now);
+    }
+    mad::Request request;
+    request.tag = Tag{Ask::audit_lft, 0, epoch_, node}.pack();
+    request.target = device_target(node);
+    request.attribute = mad::Attribute::linear_forwarding_table;
+    request.modifier = question->block;
+    request.path = fabric_->nodes[node].path;
+    const bool taken = mads_.submit(std::move(request));
+    IBF_CHECK(taken, "the transaction table refused a request although it had room");
+}
+
+/// An answer counts only if no sweep came between: then what the switch should hold may have changed under way.
+void SubnetManager::on_audit(const Completion& completion, base::Instant now) {
+    const Tag tag = Tag::unpack(completion.tag);
+    const bool stale = tag.epoch != epoch_ || !std::holds_alternative<Idle>(phase_);
+    audit_.close(stale ? TableAudit::Outcome::ask_again : TableAudit::Outcome::settled, now);
+    if (stale || completion.kind != Completion::Kind::reply) {
+        return;
+    }
+    const mad::Guid guid = fabric_->nodes[tag.index].guid();
+    const auto known = programmed_.find(guid);
+    if (known == programmed_.end() || !known->second.row ||
+        mad::decode_lft(completion.data) == block_of(*known->second.row, static_cast<std::uint16_t>(completion.request.modifier))) {
+        return;
+    }
+    programmed_.erase(known);
+    audit_.drop(guid);
+    audit_findings_.push_back(guid);
+    want_sweep(SweepScope::full, fmt::format("the table of switch {} is not as it was left", guid), now);
+}
+
+void SubnetManager::tell_audit(base::Instant now, Effects& out) {
+    for (const mad::Guid guid : std::exchange(audit_findings_, {})) {
+        const std::uint32_t node = fabric_->find(guid);
+        announce(Severity::warning, "table-differs",
+                 fmt::format("the forwarding table of {} ({}) is not as we left it: it is read and mended",
+                             node == kNoNode ? std::string("a switch") : fabric_->nodes[node].description, guid),
+                 guid, {}, now, out);
+    }
 }
 
 bool SubnetManager::at_rest() const {
@@ -426,6 +491,7 @@ std::vector<std::uint32_t> SubnetManager::unknown_tables() {
         if (trusts_stored(node)) {
             const db::TableRecord& stored = stored_tables_.at(node.guid());
             programmed_.insert_or_assign(node.guid(), Programmed{stored.lft, stored.linear_fdb_top});
+            audit_.trust(node.guid(), stored.linear_fdb_top);
         } else {
             unknown.push_back(index);
             strange_mft_.insert(node.guid());

@@ -27,6 +27,7 @@
 #include "daemon/sm/lid_plan.hpp"
 #include "daemon/sm/light_sweep.hpp"
 #include "daemon/sm/programmer.hpp"
+#include "daemon/sm/table_audit.hpp"
 #include "daemon/sm/table_reader.hpp"
 #include "daemon/sm/trap_gate.hpp"
 #include "db/records.hpp"
@@ -96,6 +97,10 @@ private:
     void dispatch(const mad::Completion& completion, base::Instant now);
     void dispatch_stale(const mad::Completion& completion, base::Instant now);
     [[nodiscard]] bool step(base::Instant now, Effects& out);
+    [[nodiscard]] bool may_audit() const;
+    void ask_audit(base::Instant now);
+    void on_audit(const mad::Completion& completion, base::Instant now);
+    void tell_audit(base::Instant now, Effects& out);
 
     // Sweeps.
     void want_sweep(SweepScope scope, std::string reason, base::Instant not_before);
@@ -170,6 +175,8 @@ private:
     bool stored_clean_ = false;
     mad::Lid stored_sm_lid_{};
     std::map<mad::Guid, Programmed> programmed_;
+    TableAudit audit_;
+    std::vector<mad::Guid> audit_findings_;   ///< to be told
     std::set<mad::Guid> strange_mft_;  ///< switches that were somebody else's when first seen, until emptied
     AcknowledgedPorts acknowledged_;
     std::set<std::pair<mad::Guid, mad::PortNum>> refusals_told_;  ///< since the configuration was read

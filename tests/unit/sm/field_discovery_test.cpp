@@ -9,14 +9,14 @@
 namespace ibf::test {
 namespace {
 
-using std::chrono::microseconds;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
 using fabric::IsolationReason;
 using mad::Attribute;
 using mad::LinkSpeed;
 using mad::PortNum;
 using mad::PortState;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
 
 constexpr std::uint32_t kExtendedSpeedsBit = 0x80000000U;
 
@@ -24,7 +24,9 @@ std::string wrong(const Lab& lab, std::set<std::uint32_t> left_out) {
     return join_lines(problems(lab, CheckOptions{std::move(left_out), false, 4000}));
 }
 
-std::string wrong(const Lab& lab) { return wrong(lab, {}); }
+std::string wrong(const Lab& lab) {
+    return wrong(lab, {});
+}
 
 /// What was announced, for a failing test's message.
 std::vector<std::string> lines_of(const Lab& lab) {
@@ -79,7 +81,8 @@ TEST(FieldCase, C2_port_0_that_refuses_bit_31) {
     Lab lab(t1(), options);
     std::uint32_t refused = 0;
     lab.on_mad = [&](base::Instant, std::uint32_t, const mad::Smp& smp, mad::MadStatus status) {
-        const bool bit = smp.header.attribute == Attribute::port_info && (smp.header.modifier & kExtendedSpeedsBit) != 0;
+        const bool bit =
+            smp.header.attribute == Attribute::port_info && (smp.header.modifier & kExtendedSpeedsBit) != 0;
         refused += bit && status != 0 ? 1U : 0U;
     };
     lab.start();
@@ -111,9 +114,10 @@ TEST(FieldCase, C3_width_2x_is_judged_by_switch_port_0) {
             EXPECT_EQ(enabled, kTwo);
         } else {
             EXPECT_NE(enabled, kTwo);
-            EXPECT_TRUE(std::any_of(lab.announced.begin(), lab.announced.end(), [](const fabric::EventRecord& event) {
-                return event.kind == "width-refused" && event.text.find("2x") != std::string::npos;
-            }));
+            EXPECT_TRUE(
+                std::any_of(lab.announced.begin(), lab.announced.end(), [](const fabric::EventRecord& event) {
+                    return event.kind == "width-refused" && event.text.find("2x") != std::string::npos;
+                }));
         }
         EXPECT_EQ(lab.sim.counters().rule_breaks, 0U);
     }
@@ -197,7 +201,10 @@ TEST(FieldCase, C7_no_pkeys_are_read_of_ports_that_are_down) {
     Lab lab(net);
     std::uint32_t of_down = 0;
     lab.on_mad = [&](base::Instant, std::uint32_t node, const mad::Smp& smp, mad::MadStatus) {
-        of_down += smp.header.attribute == Attribute::pkey_table && node == 0 && (smp.header.modifier >> 16U) != 0 ? 1U : 0U;
+        of_down +=
+            smp.header.attribute == Attribute::pkey_table && node == 0 && (smp.header.modifier >> 16U) != 0
+                ? 1U
+                : 0U;
     };
     lab.start();
     ASSERT_TRUE(lab.run_until_up(seconds{5}));
@@ -231,14 +238,17 @@ TEST(FieldCase, C9_dead_agents_do_not_double_the_sweep) {
         lab.inject(fmt::format("dead \"{}\"", net.nodes[hosts[50 * i + 7]].id));
     }
     const base::Duration with_dead = bring_up_time(lab);
-    EXPECT_LT(with_dead, 2 * normal) << base::format_duration(with_dead) << " against " << base::format_duration(normal);
+    EXPECT_LT(with_dead, 2 * normal) << base::format_duration(with_dead) << " against "
+                                     << base::format_duration(normal);
     EXPECT_EQ(wrong(lab), "");
     const auto fabric = lab.snapshot().fabric;
     EXPECT_EQ(std::count_if(fabric->isolations.begin(), fabric->isolations.end(),
-                            [](const auto& item) { return item.reason == IsolationReason::silent; }), 20);
+                            [](const auto& item) { return item.reason == IsolationReason::silent; }),
+              20);
     for (const std::uint32_t host : lab.dead) {
         const routing::NetlistPort& cable = net.nodes[host].ports[1];
-        EXPECT_EQ(lab.sim.port_info(*cable.peer_node, cable.peer_port).state, PortState::init) << "activated toward the dead";
+        EXPECT_EQ(lab.sim.port_info(*cable.peer_node, cable.peer_port).state, PortState::init)
+            << "activated toward the dead";
     }
 
     // C35: from then on they cost nothing.
@@ -364,9 +374,10 @@ TEST(FieldCase, C16_a_switch_with_the_guid_of_another) {
 routing::Netlist two_port_adapter() {
     routing::Netlist net = t2();
     const auto index = [&](const std::string& name) {
-        return static_cast<std::uint32_t>(std::find_if(net.nodes.begin(), net.nodes.end(), [&](const auto& node) {
-                                              return node.description == name;
-                                          }) - net.nodes.begin());
+        return static_cast<std::uint32_t>(
+            std::find_if(net.nodes.begin(), net.nodes.end(),
+                         [&](const auto& node) { return node.description == name; }) -
+            net.nodes.begin());
     };
     const std::uint32_t hca = index("h1");
     const std::uint32_t gone = index("h5");
@@ -455,7 +466,8 @@ TEST(FieldCase, C40_malformed_mads_change_nothing) {
     EXPECT_EQ(wrong(lab), "");
 }
 
-/// Answers whose fields are illegal in every way: the SM comes to an end, writes nothing forbidden, never crashes.
+/// Answers whose fields are illegal in every way: the SM comes to an end, writes nothing forbidden, never
+/// crashes.
 TEST(FieldCase, C40_answers_with_random_payload) {
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
         LabOptions options;
@@ -484,8 +496,9 @@ TEST(FieldCase, C41_wrong_late_and_doubled_answers_are_ignored) {
     clean.start();
     ASSERT_TRUE(clean.run_until_up(seconds{5}));
     Lab lab(t2());
-    lab.inject("wrong-tid * probability=0.1 count=150\nduplicate * probability=0.2 count=200\n"
-               "delay * probability=0.05 delay=450ms count=60\nreorder * probability=0.3 count=300");
+    lab.inject(
+        "wrong-tid * probability=0.1 count=150\nduplicate * probability=0.2 count=200\n"
+        "delay * probability=0.05 delay=450ms count=60\nreorder * probability=0.3 count=300");
     lab.start();
     ASSERT_TRUE(lab.run_until_up(seconds{60}));
     lab.advance(seconds{60});

@@ -9,20 +9,24 @@
 namespace ibf::test {
 namespace {
 
-using std::chrono::milliseconds;
-using std::chrono::seconds;
 using mad::Attribute;
 using mad::PortNum;
 using mad::PortState;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
 
 std::string wrong(const Lab& lab, std::set<std::uint32_t> left_out) {
     return join_lines(problems(lab, CheckOptions{std::move(left_out), false, 4000}));
 }
 
-std::string wrong(const Lab& lab) { return wrong(lab, {}); }
+std::string wrong(const Lab& lab) {
+    return wrong(lab, {});
+}
 
 /// Where links went down while the SM was setting them.
-std::string wrong_but_races(const Lab& lab) { return join_lines(problems(lab, CheckOptions{{}, true, 4000})); }
+std::string wrong_but_races(const Lab& lab) {
+    return join_lines(problems(lab, CheckOptions{{}, true, 4000}));
+}
 
 LabOptions at(const std::string& node) {
     LabOptions options;
@@ -47,11 +51,14 @@ TEST(FieldCase, C12_switch_reboots_mid_sweep) {
     bool rebooted = false;
     lab.on_mad = [&](base::Instant, std::uint32_t node, const mad::Smp& smp, mad::MadStatus) {
         const bool set = smp.header.method == 2;
-        written = written || (set && node == spine && smp.header.attribute == Attribute::linear_forwarding_table);
+        written =
+            written || (set && node == spine && smp.header.attribute == Attribute::linear_forwarding_table);
         if (rebooted && node == spine) {
             const bool arm = set && smp.header.attribute == Attribute::port_info &&
                              mad::decode_port_info(smp.data).state == PortState::armed;
-            after.push_back(arm ? "arm" : fmt::format("{} {}", set ? "Set" : "Get", mad::attribute_name(smp.header.attribute)));
+            after.push_back(
+                arm ? "arm"
+                    : fmt::format("{} {}", set ? "Set" : "Get", mad::attribute_name(smp.header.attribute)));
         }
     };
     lab.start();
@@ -61,7 +68,9 @@ TEST(FieldCase, C12_switch_reboots_mid_sweep) {
     rebooted = true;
     lab.advance(seconds{30});
     EXPECT_EQ(wrong_but_races(lab), "");
-    const auto first = [&](const std::string& what) { return std::find(after.begin(), after.end(), what) - after.begin(); };
+    const auto first = [&](const std::string& what) {
+        return std::find(after.begin(), after.end(), what) - after.begin();
+    };
     EXPECT_LT(first("Get P_KeyTable"), first("arm"));
     EXPECT_LT(first("Set LinearForwardingTable"), first("arm"));
     EXPECT_LT(static_cast<std::size_t>(first("arm")), after.size());
@@ -85,8 +94,11 @@ TEST(FieldCase, C13_a_reset_switch_is_written_whole_although_port_0_is_active) {
         lab.advance(seconds{30});
         EXPECT_EQ(table_of(lab, spine), before);
         EXPECT_GE(lab.sets(Attribute::linear_forwarding_table), 1U);
-        EXPECT_EQ(lab.sim.port_info(spine, PortNum{0}).lid, lab.snapshot().fabric->nodes[lab.snapshot().fabric->find(
-            lab.sim.netlist().nodes[spine].guid)].ports[0].info.lid);
+        EXPECT_EQ(lab.sim.port_info(spine, PortNum{0}).lid,
+                  lab.snapshot()
+                      .fabric->nodes[lab.snapshot().fabric->find(lab.sim.netlist().nodes[spine].guid)]
+                      .ports[0]
+                      .info.lid);
         EXPECT_EQ(wrong(lab), "");
     }
 }
@@ -116,10 +128,14 @@ TEST(FieldCase, C14_junk_left_by_another_sm_is_replaced) {
     for (std::size_t s = 0; s < snapshot.routes->routes.rows.size(); ++s) {
         const auto& row = *snapshot.routes->routes.rows[s];
         const auto& nodes = lab.sim.netlist().nodes;
-        const auto node = static_cast<std::uint32_t>(std::find_if(nodes.begin(), nodes.end(), [&](const auto& item) {
-                              return item.guid == snapshot.view->topology.switches[s].guid; }) - nodes.begin());
+        const auto node = static_cast<std::uint32_t>(
+            std::find_if(
+                nodes.begin(), nodes.end(),
+                [&](const auto& item) { return item.guid == snapshot.view->topology.switches[s].guid; }) -
+            nodes.begin());
         for (std::size_t lid = 0; lid < row.size(); ++lid) {
-            EXPECT_EQ(lab.sim.lft_entry(node, mad::Lid{static_cast<std::uint16_t>(lid)}), row[lid]) << "LID " << lid;
+            EXPECT_EQ(lab.sim.lft_entry(node, mad::Lid{static_cast<std::uint16_t>(lid)}), row[lid])
+                << "LID " << lid;
         }
     }
 }
@@ -187,9 +203,10 @@ TEST(FieldCase, C23_a_lost_trap_is_made_good_by_the_light_sweep) {
 }
 
 std::size_t represses(const Lab& lab) {
-    return static_cast<std::size_t>(std::count_if(lab.sent_unasked.begin(), lab.sent_unasked.end(), [](const mad::WireMad& wire) {
-        return wire.bytes[3] == static_cast<std::uint8_t>(mad::Method::trap_repress);
-    }));
+    return static_cast<std::size_t>(
+        std::count_if(lab.sent_unasked.begin(), lab.sent_unasked.end(), [](const mad::WireMad& wire) {
+            return wire.bytes[3] == static_cast<std::uint8_t>(mad::Method::trap_repress);
+        }));
 }
 
 TEST(FieldCase, C25_a_thousand_traps_in_ten_seconds) {
@@ -240,7 +257,9 @@ TEST(FieldCase, C33_ten_thousand_short_sweeps_none_stuck) {
     Lab lab(t1(), at("h1"));
     lab.start();
     ASSERT_TRUE(lab.run_until_up(seconds{5}));
-    lab.inject("drop * probability=0.01\nduplicate * probability=0.05\nreorder * probability=0.2\nwrong-tid * probability=0.005");
+    lab.inject(
+        "drop * probability=0.01\nduplicate * probability=0.05\nreorder * probability=0.2\nwrong-tid * "
+        "probability=0.005");
     for (std::uint32_t i = 0; i < 10'000; ++i) {
         lab.request_sweep(i % 16 == 0 ? sm::SweepScope::full : sm::SweepScope::light);
         ASSERT_TRUE(lab.run_until_up(seconds{60})) << "sweep " << i << ": " << lab.snapshot().mode_text;
@@ -267,7 +286,8 @@ TEST(FieldCase, C38_a_restart_on_an_unchanged_fabric_sets_nothing) {
 }
 
 TEST(FieldCase, C39_no_mix_of_old_and_new_tables_loops) {
-    for (const char* spec : {"torus:4x4", "fat-tree:radix=4,levels=3", "random:switches=14,degree=4,hosts=1,seed=3"}) {
+    for (const char* spec :
+         {"torus:4x4", "fat-tree:radix=4,levels=3", "random:switches=14,degree=4,hosts=1,seed=3"}) {
         Lab lab(netlist(spec));
         lab.watch_loops();
         lab.start();
@@ -279,7 +299,8 @@ TEST(FieldCase, C39_no_mix_of_old_and_new_tables_loops) {
             for (const routing::NetlistNode& node : nodes) {
                 for (std::size_t p = 1; p < node.ports.size(); ++p) {
                     const auto peer = node.ports[p].peer_node;
-                    if (node.type == mad::NodeType::switch_ && peer && nodes[*peer].type == mad::NodeType::switch_) {
+                    if (node.type == mad::NodeType::switch_ && peer &&
+                        nodes[*peer].type == mad::NodeType::switch_) {
                         cables.push_back(fmt::format("\"{}/{}\"", node.id, p));
                     }
                 }
@@ -314,9 +335,11 @@ TEST(FieldCase, C43_an_unstable_link_stops_neither_the_rest_nor_a_reload) {
     EXPECT_EQ(wrong_but_races(lab), "");
 }
 
-// --- LIDs -------------------------------------------------------------------------------------------------------
+// --- LIDs
+// -------------------------------------------------------------------------------------------------------
 
-/// T6: two stars of four joined by a cable between port 5 of "sw" and port 5 of "other"; hosts "h1".."h4", "o1".."o4".
+/// T6: two stars of four joined by a cable between port 5 of "sw" and port 5 of "other"; hosts "h1".."h4",
+/// "o1".."o4".
 routing::Netlist t6() {
     routing::Netlist net = t1();
     const routing::Netlist second = t1();
@@ -349,7 +372,8 @@ TEST(FieldCase, C59_overlapping_lids_when_two_subnets_are_joined) {
     ASSERT_TRUE(lab.run_until_up(seconds{5}));
     lab.advance(seconds{5});
     const auto ours = lab.lids();
-    for (const auto& [name, lid] : std::map<std::string, std::uint16_t>{{"o1", 1}, {"o2", 2}, {"o3", 300}, {"o4", 4}}) {
+    for (const auto& [name, lid] :
+         std::map<std::string, std::uint16_t>{{"o1", 1}, {"o2", 2}, {"o3", 300}, {"o4", 4}}) {
         mad::PortInfo info = lab.sim.port_info(lab.node(name), PortNum{1});
         info.lid = mad::Lid{lid};
         info.sm_lid = mad::Lid{4};
@@ -359,7 +383,8 @@ TEST(FieldCase, C59_overlapping_lids_when_two_subnets_are_joined) {
     lab.advance(seconds{20});
     EXPECT_EQ(wrong(lab), "");
     for (const char* name : {"sw", "h1", "h2", "h3", "h4"}) {
-        const mad::Guid guid{lab.sim.netlist().nodes[lab.node(name)].guid.value() + (name == std::string("sw") ? 0U : 1U)};
+        const mad::Guid guid{lab.sim.netlist().nodes[lab.node(name)].guid.value() +
+                             (name == std::string("sw") ? 0U : 1U)};
         EXPECT_EQ(lab.lids().at(guid), ours.at(guid)) << name << " was moved";
     }
     EXPECT_EQ(lab.lid(lab.node("o3"), 1), mad::Lid{300}) << "no clash, no move";
@@ -420,12 +445,15 @@ TEST(FieldCase, C63_a_switch_with_a_small_table) {
     lab.sim.set_switch_info(spine, info);
     lab.start();
     ASSERT_TRUE(lab.run_until_up(seconds{5})) << lab.snapshot().mode_text;
-    const bool told = std::any_of(lab.announced.begin(), lab.announced.end(), [](const fabric::EventRecord& event) {
-        return event.severity != fabric::EventRecord::Severity::info && event.text.find("spine2") != std::string::npos;
-    });
+    const bool told =
+        std::any_of(lab.announced.begin(), lab.announced.end(), [](const fabric::EventRecord& event) {
+            return event.severity != fabric::EventRecord::Severity::info &&
+                   event.text.find("spine2") != std::string::npos;
+        });
     EXPECT_TRUE(told) << "no event names the switch";
     // Hosts reach each other; what lies above the table of spine2 is served by spine1.
-    for (const auto& [a, b] : {std::pair{"h2", "h96"}, std::pair{"h96", "h2"}, std::pair{"h40", "h70"}, std::pair{"h1", "h20"}}) {
+    for (const auto& [a, b] :
+         {std::pair{"h2", "h96"}, std::pair{"h96", "h2"}, std::pair{"h40", "h70"}, std::pair{"h1", "h20"}}) {
         const auto steps = lab.sim.walk(lab.node(a), PortNum{1}, lab.lid(lab.node(b), 1));
         EXPECT_TRUE(steps) << a << " to " << b << ": " << steps.error().message;
     }
@@ -434,7 +462,8 @@ TEST(FieldCase, C63_a_switch_with_a_small_table) {
     EXPECT_LE(lab.sweeps("full"), 2U);
 }
 
-// --- routes -----------------------------------------------------------------------------------------------------
+// --- routes
+// -----------------------------------------------------------------------------------------------------
 
 TEST(FieldCase, C66_minhop_on_a_ring_is_refused_link_by_link_and_updn_serves) {
     LabOptions options;
@@ -444,7 +473,8 @@ TEST(FieldCase, C66_minhop_on_a_ring_is_refused_link_by_link_and_updn_serves) {
     ASSERT_TRUE(lab.run_until_up(seconds{5}));
     EXPECT_EQ(lab.snapshot().routes->routes.engine, "updn");
     ASSERT_NE(lab.find_event("engine-refused"), nullptr);
-    EXPECT_NE(lab.find_event("engine-refused")->text.find("->"), std::string::npos) << lab.find_event("engine-refused")->text;
+    EXPECT_NE(lab.find_event("engine-refused")->text.find("->"), std::string::npos)
+        << lab.find_event("engine-refused")->text;
     EXPECT_TRUE(lab.snapshot().routes->verdict.credit_loop_free);
     EXPECT_EQ(wrong(lab), "");
 }
@@ -462,7 +492,8 @@ TEST(FieldCase, C71_ports_that_are_stuck_leave_the_others_alone) {
     for (std::uint32_t i = 0; i < 10; ++i) {
         const std::uint32_t host = hosts[100 * i + 3];
         stuck.insert(host);
-        lab.inject(fmt::format("error-status \"{}\" attr=PortInfo method=Set number=0x1c", net.nodes[host].id));
+        lab.inject(
+            fmt::format("error-status \"{}\" attr=PortInfo method=Set number=0x1c", net.nodes[host].id));
     }
     lab.start();
     ASSERT_TRUE(lab.run_until([&] { return lab.sweeps("full") >= 1; }, seconds{20}));
@@ -493,7 +524,8 @@ TEST(FieldCase, C74_a_lost_spine_rewrites_only_the_blocks_that_differ) {
             const bool leaf = name.rfind("leaf", 0) == 0;
             // Leaf port 7 led to spine1; every other entry was still good and stays.
             const bool lost = leaf ? old[lid] == 7 : false;
-            const bool to_spine1 = mad::Lid{static_cast<std::uint16_t>(lid)} == mad::Lid{static_cast<std::uint16_t>(29)};
+            const bool to_spine1 =
+                mad::Lid{static_cast<std::uint16_t>(lid)} == mad::Lid{static_cast<std::uint16_t>(29)};
             if (!lost && !to_spine1 && leaf) {
                 EXPECT_EQ(now[lid], old[lid]) << name << " LID " << lid << " was moved without need";
             }
@@ -513,7 +545,8 @@ TEST(FieldCase, C116_a_thousand_nodes_at_once_are_told_in_few_lines) {
     const mad::Guid own = lab.sim.local_port(lab.client).node_guid;
     for (std::uint32_t n = 0; n < net.nodes.size(); ++n) {
         const auto peer = net.nodes[n].ports[1].peer_node;
-        const bool own_leaf = net.nodes[n].type == mad::NodeType::switch_ && peer && net.nodes[*peer].guid == own;
+        const bool own_leaf =
+            net.nodes[n].type == mad::NodeType::switch_ && peer && net.nodes[*peer].guid == own;
         if (net.nodes[n].guid != own && !own_leaf) {
             lab.inject(fmt::format("remove-node \"{}\"", net.nodes[n].id));
         }
@@ -528,7 +561,8 @@ TEST(FieldCase, C116_a_thousand_nodes_at_once_are_told_in_few_lines) {
     EXPECT_GT(lab.events("node-added"), 0U);
 }
 
-// --- more of change ---------------------------------------------------------------------------------------------
+// --- more of change
+// ---------------------------------------------------------------------------------------------
 
 TEST(Change, LinksAndSwitchesComeAndGo) {
     Lab lab(netlist("fat-tree:radix=6,levels=2"));

@@ -12,17 +12,20 @@
 namespace ibf::test {
 namespace {
 
+using mad::Attribute;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using mad::Attribute;
 
 /// The tables that a restart on an unchanged fabric may not write.
 std::uint64_t table_sets(const Lab& lab) {
     return lab.sets(Attribute::linear_forwarding_table) + lab.sets(Attribute::multicast_forwarding_table) +
-           lab.sets(Attribute::pkey_table) + lab.sets(Attribute::sl2vl_table) + lab.sets(Attribute::vl_arbitration);
+           lab.sets(Attribute::pkey_table) + lab.sets(Attribute::sl2vl_table) +
+           lab.sets(Attribute::vl_arbitration);
 }
 
-std::string wrong(const Lab& lab) { return join_lines(problems(lab, CheckOptions{})); }
+std::string wrong(const Lab& lab) {
+    return join_lines(problems(lab, CheckOptions{}));
+}
 
 class BringUp : public ::testing::TestWithParam<const char*> {};
 
@@ -46,12 +49,16 @@ TEST_P(BringUp, ReachesASoundFabricAndThenRests) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Fabrics, BringUp,
-                         ::testing::Values("star:hosts=4", "ring:4", "torus:4x4", "back-to-back", "fat-tree:radix=4,levels=2",
-                                           "fat-tree:radix=6,levels=3", "fat-tree:radix=8,levels=3,pods=2",
-                                           "dragonfly", "hypercube:dim=4", "random:switches=12,degree=4,hosts=2,seed=7"),
+                         ::testing::Values("star:hosts=4", "ring:4", "torus:4x4", "back-to-back",
+                                           "fat-tree:radix=4,levels=2", "fat-tree:radix=6,levels=3",
+                                           "fat-tree:radix=8,levels=3,pods=2", "dragonfly", "hypercube:dim=4",
+                                           "random:switches=12,degree=4,hosts=2,seed=7"),
                          [](const auto& spec) {
                              std::string name = spec.param;
-                             std::replace_if(name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+                             std::replace_if(
+                                 name.begin(), name.end(),
+                                 [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; },
+                                 '_');
                              return name;
                          });
 
@@ -110,7 +117,8 @@ TEST(SubnetManager, SelfCablesAreNoTrouble) {
     EXPECT_EQ(lab.sweeps("full"), 0U);
 }
 
-// --- restart ----------------------------------------------------------------------------------------------------
+// --- restart
+// ----------------------------------------------------------------------------------------------------
 
 TEST(Restart, AfterACleanStopNothingIsReadOrWritten) {
     Lab lab(netlist("fat-tree:radix=6,levels=3"));
@@ -157,8 +165,8 @@ TEST(Restart, WithoutADatabaseTheFabricKeepsItsLidsAndItsRoutesStaySound) {
     EXPECT_EQ(wrong(lab), "");
 }
 
-/// Killed at a seeded moment of bring-up, also with a switch reset in between: the next start ends at the tables that
-/// an undisturbed bring-up ends at.
+/// Killed at a seeded moment of bring-up, also with a switch reset in between: the next start ends at the
+/// tables that an undisturbed bring-up ends at.
 void killed_at_seed(std::uint64_t seed, const routing::Netlist& net, const std::string& wanted) {
     base::Prng prng(seed);
     Lab lab(net);
@@ -188,14 +196,16 @@ TEST(Restart, KilledAt200SeededMomentsOfBringUpReachesTheSameTables) {
     undisturbed.start();
     ASSERT_TRUE(undisturbed.run_until_up(seconds{5}));
     RecordProperty("bring_up_us", static_cast<int>(std::chrono::duration_cast<std::chrono::microseconds>(
-                                                       undisturbed.now.time_since_epoch()).count()));
+                                                       undisturbed.now.time_since_epoch())
+                                                       .count()));
     const std::string wanted = undisturbed.tables_text();
     for (std::uint64_t seed = 0; seed < 200 && !HasFailure(); ++seed) {
         killed_at_seed(seed, net, wanted);
     }
 }
 
-// --- other masters, and what comes unasked --------------------------------------------------------------------------
+// --- other masters, and what comes unasked
+// --------------------------------------------------------------------------
 
 TEST(FieldCase, C57_started_beside_a_master_sets_nothing) {
     Lab lab(t1());
@@ -236,16 +246,20 @@ TEST(OtherMaster, AStandbyIsNoReasonToStop) {
 /// Asks the SM from another port and returns its answer.
 std::optional<mad::Smp> ask_sm(Lab& lab, mad::Method method) {
     auto got = std::make_shared<std::optional<mad::Smp>>();
-    const auto client = lab.sim.join("h2", 0, [got](mad::WireMad&& wire) {
-        const auto answer = mad::parse_smp(wire.bytes);
-        if (answer && answer->header.is_response()) {
-            *got = *answer;
-        }
-    }).value();
+    const auto client = lab.sim
+                            .join("h2", 0,
+                                  [got](mad::WireMad&& wire) {
+                                      const auto answer = mad::parse_smp(wire.bytes);
+                                      if (answer && answer->header.is_response()) {
+                                          *got = *answer;
+                                      }
+                                  })
+                            .value();
     mad::Smp smp;
     smp.header.method = static_cast<std::uint8_t>(method);
     smp.header.attribute = Attribute::sm_info;
-    smp.header.tid = (std::uint64_t{client} << 32U) | 0x100U;  // as umad does: the upper half names the client
+    smp.header.tid =
+        (std::uint64_t{client} << 32U) | 0x100U;  // as umad does: the upper half names the client
     smp.header.modifier = method == mad::Method::set ? 1 : 0;
     smp.path = mad::DrPath{}.then(mad::PortNum{1}).then(mad::PortNum{1});
     mad::WireMad wire{mad::encode_smp(smp), {}, {}};
