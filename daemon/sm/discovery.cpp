@@ -19,11 +19,13 @@ constexpr std::uint32_t kExtendedSpeedsBit = 0x80000000U;  ///< PortInfo modifie
 
 /// Repeats of a first contact, doubling from a time-out of some milliseconds: about a second in all.
 constexpr std::uint8_t kContactRetries = 7;
-constexpr std::uint32_t kPaceKnown = 8;   ///< answers
+constexpr std::uint32_t kPaceKnown = 8;  ///< answers
 
-/// Devices that know FDR10 and tell it only in the vendor's ExtendedPortInfo (SwitchX, ConnectX-3, Connect-IB).
+/// Devices that know FDR10 and tell it only in the vendor's ExtendedPortInfo (SwitchX, ConnectX-3,
+/// Connect-IB).
 bool may_run_fdr10(const mad::NodeInfo& info) {
-    constexpr std::array<std::uint16_t, 8> kDevices{0xc738, 0x1003, 0x1004, 0x1007, 0x1008, 0x1011, 0x1012, 0xcb20};
+    constexpr std::array<std::uint16_t, 8> kDevices{0xc738, 0x1003, 0x1004, 0x1007,
+                                                    0x1008, 0x1011, 0x1012, 0xcb20};
     return std::find(kDevices.begin(), kDevices.end(), info.device_id) != kDevices.end();
 }
 
@@ -150,18 +152,21 @@ void Discovery::on_other(const Tag& tag, const mad::Completion& completion) {
                 no_vendor_speed_.insert(fabric_.nodes[ref.node].info.device_id);
             }
             return;
-        default: IBF_CHECK(false, "discovery got an answer it never asked for: {}", static_cast<int>(tag.ask));
+        default:
+            IBF_CHECK(false, "discovery got an answer it never asked for: {}", static_cast<int>(tag.ask));
     }
 }
 
-// --- who is there -----------------------------------------------------------------------------------------------
+// --- who is there
+// -----------------------------------------------------------------------------------------------
 
 void Discovery::explore(PortRef from) {
     const Node& node = fabric_.nodes[from.node];
     const mad::DrPath& base = node.is_switch() ? node.path : node.ports[from.port.value()].path;
     if (input_.silent.contains({node.guid(), from.port}) && !changed_.contains(from.node)) {
         Probe known{from, base, false, false, {}};
-        return isolate(IsolationReason::silent, known, mad::Guid{}, "is known to be silent and asked again aside");
+        return isolate(IsolationReason::silent, known, mad::Guid{},
+                       "is known to be silent and asked again aside");
     }
     if (base.hops >= mad::kHopsMax) {
         Probe far{from, base, false, false, {}};
@@ -334,7 +339,8 @@ bool Discovery::was_attached_here(const Probe& probe, mad::Guid guid, mad::PortN
            input_.previous->nodes[peer.node].guid() == fabric_.nodes[probe.from.node].guid();
 }
 
-// --- switches ---------------------------------------------------------------------------------------------------
+// --- switches
+// ---------------------------------------------------------------------------------------------------
 
 void Discovery::read_switch(std::uint32_t node) {
     ask(Ask::switch_info, node, mad::PortNum{}, fabric_.nodes[node].path, mad::Attribute::switch_info, 0);
@@ -347,7 +353,8 @@ void Discovery::on_switch_info(std::uint32_t node, const mad::Completion& comple
         incomplete_ = true;
         if (lost.from.node != kNoNode) {
             unlink(lost.from);
-            isolate(IsolationReason::bad_switch_info, lost, item.guid(), "is a switch that gives no SwitchInfo");
+            isolate(IsolationReason::bad_switch_info, lost, item.guid(),
+                    "is a switch that gives no SwitchInfo");
         }
         return;
     }
@@ -377,7 +384,8 @@ void Discovery::ask_ports(std::uint32_t node) {
     }
 }
 
-// --- ports ------------------------------------------------------------------------------------------------------
+// --- ports
+// ------------------------------------------------------------------------------------------------------
 
 void Discovery::ask_port_info(std::uint32_t node, mad::PortNum port) {
     const Node& item = fabric_.nodes[node];
@@ -414,7 +422,8 @@ void Discovery::on_port_info(PortRef ref, const mad::Completion& completion) {
     port.info = mad::decode_port_info(completion.data);
     port.known = true;
     if (extended) {
-        port.info.fdr10_active = fdr10;  // the vendor's answer, which may have come first, is not on this wire
+        port.info.fdr10_active =
+            fdr10;  // the vendor's answer, which may have come first, is not on this wire
         return;
     }
     mad::PortInfo judged = port.info;
@@ -475,7 +484,8 @@ bool Discovery::kept_state(PortRef ref) const {
     }
     const Port& now = node.ports[ref.port.value()];
     const Port& then = before->ports[ref.port.value()];
-    if (!then.known || then.pkeys.empty() || now.info.lid != then.info.lid || now.info.sm_lid != then.info.sm_lid) {
+    if (!then.known || then.pkeys.empty() || now.info.lid != then.info.lid ||
+        now.info.sm_lid != then.info.sm_lid) {
         return false;
     }
     if (node.is_switch()) {  // port 0 is always Active: a reset shows in LID, SM LID and LinearFDBTop (C13)
@@ -511,8 +521,8 @@ void Discovery::on_pkeys(PortRef ref, const mad::Completion& completion) {
         return;
     }
     port.pkeys.push_back(mad::decode_pkey_block(completion.data));
-    // The question is whether the port is a full member of the default partition: the first block that says so answers
-    // it, and only a table that does not say so is read to its end, for a place to write.
+    // The question is whether the port is a full member of the default partition: the first block that says
+    // so answers it, and only a table that does not say so is read to its end, for a place to write.
     const auto& keys = port.pkeys.back().keys;
     const bool member = std::find(keys.begin(), keys.end(), mad::kPKeyDefaultFull) != keys.end();
     const std::size_t blocks = (fabric_.nodes[ref.node].info.partition_cap + 31U) / 32U;
@@ -548,7 +558,8 @@ void Discovery::on_sm_info(PortRef ref, const mad::Completion& completion) {
     fabric_.sms.push_back(other);
 }
 
-// --- links and what is left aside -------------------------------------------------------------------------------
+// --- links and what is left aside
+// -------------------------------------------------------------------------------
 
 void Discovery::link(PortRef a, PortRef b) {
     fabric_.port(a).peer = b;
@@ -568,7 +579,8 @@ std::string Discovery::place(PortRef ref) const {
         return "the SM's own port";
     }
     const Node& node = fabric_.nodes[ref.node];
-    return fmt::format("{} ({}) port {}", node.description.empty() ? mad::to_string(node.info.type) : node.description,
+    return fmt::format("{} ({}) port {}",
+                       node.description.empty() ? mad::to_string(node.info.type) : node.description,
                        node.guid(), ref.port);
 }
 
@@ -579,18 +591,20 @@ void Discovery::isolate(IsolationReason reason, const Probe& probe, mad::Guid gu
     item.guid = guid;
     item.path = probe.path;
     const std::string who = guid == mad::Guid{} ? std::string("the device") : fmt::format("device {}", guid);
-    item.text = fmt::format("{} at {} {}; directed route {}", who, place(probe.from), text, probe.path.to_string());
+    item.text =
+        fmt::format("{} at {} {}; directed route {}", who, place(probe.from), text, probe.path.to_string());
     fabric_.isolations.push_back(std::move(item));
 }
 
 void Discovery::isolate_duplicate(const Probe& probe, const mad::NodeInfo& info, std::uint32_t incumbent) {
     const Node& first = fabric_.nodes[incumbent];
-    const mad::DrPath& path =
-        first.is_switch() || info.local_port.value() >= first.ports.size() || first.ports[info.local_port.value()].path.hops == 0
-            ? first.path
-            : first.ports[info.local_port.value()].path;
+    const mad::DrPath& path = first.is_switch() || info.local_port.value() >= first.ports.size() ||
+                                      first.ports[info.local_port.value()].path.hops == 0
+                                  ? first.path
+                                  : first.ports[info.local_port.value()].path;
     isolate(IsolationReason::duplicate_guid, probe, info.node_guid,
-            fmt::format("has the GUID of the one already known on directed route {}, which keeps it", path.to_string()));
+            fmt::format("has the GUID of the one already known on directed route {}, which keeps it",
+                        path.to_string()));
 }
 
 void Discovery::close_open_probes() {
@@ -613,7 +627,8 @@ void Discovery::check_links() {
             if (!peer.known || (peer.info.linked() && peer.info.state >= mad::PortState::init)) {
                 continue;
             }
-            // We got through to it, yet it says that this port of it has no link: not that device, or not both ways.
+            // We got through to it, yet it says that this port of it has no link: not that device, or not
+            // both ways.
             const PortRef here{n, mad::PortNum{static_cast<std::uint8_t>(p)}};
             Probe probe{here, fabric_.nodes[n].path, false, false, {}};
             const PortRef far = port.peer;

@@ -1,17 +1,18 @@
 // DOC: discovery: from directed-route answers to a Fabric.
 //
-// One Discovery is one look at the whole subnet. It hands out requests (next), takes completions (on), and ends
-// with a Fabric in which everything that could not be believed is isolated and named; nothing on the wire is
-// fatal to it. It reads; the one thing it writes, and only with WriteLeave::granted, is the PortStateChange bit,
-// cleared before the port states of that switch are read, so that a later change is seen (IBA 14.2.5.4).
+// One Discovery is one look at the whole subnet. It hands out requests (next), takes completions (on), and
+// ends with a Fabric in which everything that could not be believed is isolated and named; nothing on the
+// wire is fatal to it. It reads; the one thing it writes, and only with WriteLeave::granted, is the
+// PortStateChange bit, cleared before the port states of that switch are read, so that a later change is seen
+// (IBA 14.2.5.4).
 //
 // Order per switch: NodeInfo, SwitchInfo, port 0, the other ports. A cable is explored from one end only: the
-// answer's LocalPortNum names the other end. A claim that contradicts an earlier one is settled by asking through
-// the known switch's own port who is there.
+// answer's LocalPortNum names the other end. A claim that contradicts an earlier one is settled by asking
+// through the known switch's own port who is there.
 //
-// A device that does not answer costs at most as long as the rest of discovery took (grace), not its time-outs: first
-// contacts are repeated by the pace at which the others answer. An answer that comes after the grace starts the next
-// sweep.
+// A device that does not answer costs at most as long as the rest of discovery took (grace), not its
+// time-outs: first contacts are repeated by the pace at which the others answer. An answer that comes after
+// the grace starts the next sweep.
 #pragma once
 
 #include <cstdint>
@@ -36,13 +37,13 @@ enum class WriteLeave : std::uint8_t { reading_only, granted };
 using SilentPlaces = std::set<std::pair<mad::Guid, mad::PortNum>>;
 
 struct DiscoveryInput {
-    std::shared_ptr<const fabric::Fabric> previous;   ///< may be null
-    SilentPlaces silent;                              ///< not asked again here, unless the switch tells of a change
-    std::set<mad::Guid> renamed;                      ///< nodes whose description must be read again
+    std::shared_ptr<const fabric::Fabric> previous;  ///< may be null
+    SilentPlaces silent;          ///< not asked again here, unless the switch tells of a change
+    std::set<mad::Guid> renamed;  ///< nodes whose description must be read again
     WriteLeave leave = WriteLeave::reading_only;
     std::uint16_t epoch = 0;
-    base::Duration timeout{};                         ///< of a first contact before the pace of answers is known
-    mad::Guid own_port_guid{};                        ///< not asked for SMInfo
+    base::Duration timeout{};   ///< of a first contact before the pace of answers is known
+    mad::Guid own_port_guid{};  ///< not asked for SMInfo
     std::uint64_t trusted_sm_key = 0;
 };
 
@@ -70,15 +71,15 @@ public:
 
 private:
     struct Probe {
-        fabric::PortRef from;   ///< our side; kNoNode for the first
+        fabric::PortRef from;  ///< our side; kNoNode for the first
         mad::DrPath path;
         bool open = true;
-        bool verifying = false; ///< asked through the incumbent to settle `claim`
-        fabric::PortRef claim;  ///< the port that claims to be linked to `from`
+        bool verifying = false;  ///< asked through the incumbent to settle `claim`
+        fabric::PortRef claim;   ///< the port that claims to be linked to `from`
     };
 
-    void ask(Ask what, std::uint32_t index, mad::PortNum port, const mad::DrPath& path, mad::Attribute attribute,
-             std::uint32_t modifier);
+    void ask(Ask what, std::uint32_t index, mad::PortNum port, const mad::DrPath& path,
+             mad::Attribute attribute, std::uint32_t modifier);
     void ask_port_info(std::uint32_t node, mad::PortNum port);
     void ask_ports(std::uint32_t node);
     void ask_pkeys(std::uint32_t node, mad::PortNum port);
@@ -124,14 +125,14 @@ private:
     std::unordered_map<std::uint64_t, std::uint32_t> node_by_guid_;
     std::unordered_map<std::uint64_t, std::uint32_t> previous_by_guid_;
     std::unordered_map<std::uint64_t, fabric::PortRef> port_by_guid_;
-    std::set<std::uint32_t> changed_;           ///< switches that told of a change: who was silent there may be awake
-    std::set<std::uint16_t> no_vendor_speed_;   ///< device ids that do not know the vendor attribute
+    std::set<std::uint32_t> changed_;  ///< switches that told of a change: who was silent there may be awake
+    std::set<std::uint16_t> no_vendor_speed_;  ///< device ids that do not know the vendor attribute
     std::vector<std::uint32_t> change_unread_;
-    std::size_t open_probes_ = 0;    ///< first-contact questions without an answer yet
-    std::size_t open_others_ = 0;    ///< everything else asked and unanswered
+    std::size_t open_probes_ = 0;  ///< first-contact questions without an answer yet
+    std::size_t open_others_ = 0;  ///< everything else asked and unanswered
     bool incomplete_ = false;
     std::uint32_t answers_ = 0;
-    base::Duration slowest_{};       ///< round trip of the answers so far
+    base::Duration slowest_{};  ///< round trip of the answers so far
     base::Instant begun_;
     base::Instant last_progress_;
 };

@@ -205,7 +205,8 @@ std::optional<base::Instant> SubnetManager::next_deadline() const {
     return at;
 }
 
-// --- the audit of tables taken on trust ---------------------------------------------------------------------------
+// --- the audit of tables taken on trust
+// ---------------------------------------------------------------------------
 
 bool SubnetManager::may_audit() const {
     return std::holds_alternative<Idle>(phase_) && fabric_ && !other_master_ && mads_.room() > 0;
@@ -231,7 +232,8 @@ void SubnetManager::ask_audit(base::Instant now) {
     IBF_CHECK(taken, "the transaction table refused a request although it had room");
 }
 
-/// An answer counts only if no sweep came between: then what the switch should hold may have changed under way.
+/// An answer counts only if no sweep came between: then what the switch should hold may have changed under
+/// way.
 void SubnetManager::on_audit(const Completion& completion, base::Instant now) {
     const Tag tag = Tag::unpack(completion.tag);
     const bool stale = tag.epoch != epoch_ || !std::holds_alternative<Idle>(phase_);
@@ -242,7 +244,8 @@ void SubnetManager::on_audit(const Completion& completion, base::Instant now) {
     const mad::Guid guid = fabric_->nodes[tag.index].guid();
     const auto known = programmed_.find(guid);
     if (known == programmed_.end() || !known->second.row ||
-        mad::decode_lft(completion.data) == block_of(*known->second.row, static_cast<std::uint16_t>(completion.request.modifier))) {
+        mad::decode_lft(completion.data) ==
+            block_of(*known->second.row, static_cast<std::uint16_t>(completion.request.modifier))) {
         return;
     }
     programmed_.erase(known);
@@ -254,10 +257,11 @@ void SubnetManager::on_audit(const Completion& completion, base::Instant now) {
 void SubnetManager::tell_audit(base::Instant now, Effects& out) {
     for (const mad::Guid guid : std::exchange(audit_findings_, {})) {
         const std::uint32_t node = fabric_->find(guid);
-        announce(Severity::warning, "table-differs",
-                 fmt::format("the forwarding table of {} ({}) is not as we left it: it is read and mended",
-                             node == kNoNode ? std::string("a switch") : fabric_->nodes[node].description, guid),
-                 guid, {}, now, out);
+        announce(
+            Severity::warning, "table-differs",
+            fmt::format("the forwarding table of {} ({}) is not as we left it: it is read and mended",
+                        node == kNoNode ? std::string("a switch") : fabric_->nodes[node].description, guid),
+            guid, {}, now, out);
     }
 }
 

@@ -1,8 +1,9 @@
 // DOC: the background audit of tables taken on trust.
 //
-// After a clean stop the stored tables are believed without reading them back (design: stored tables). While nothing
-// else is to be done they are read after all, one block at a time and slowly, and held against what is believed to be in
-// force. It decides what to ask and when; asking, comparing and what follows from a difference are the SM's.
+// After a clean stop the stored tables are believed without reading them back (design: stored tables). While
+// nothing else is to be done they are read after all, one block at a time and slowly, and held against what
+// is believed to be in force. It decides what to ask and when; asking, comparing and what follows from a
+// difference are the SM's.
 #pragma once
 
 #include <cstdint>

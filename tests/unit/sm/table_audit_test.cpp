@@ -7,9 +7,9 @@
 namespace ibf::test {
 namespace {
 
-using std::chrono::seconds;
 using mad::Attribute;
 using sm::TableAudit;
+using std::chrono::seconds;
 
 TEST(TableAudit, AsksEachBlockOnceAndOneAtATime) {
     TableAudit audit;
@@ -24,11 +24,12 @@ TEST(TableAudit, AsksEachBlockOnceAndOneAtATime) {
         ASSERT_TRUE(question);
         asked.emplace_back(question->guid.value(), question->block);
         EXPECT_FALSE(audit.next(now)) << "one is open";
-        const bool again = asked.size() == 1 || asked.size() == 5;   // the last block of its switch, each time
+        const bool again = asked.size() == 1 || asked.size() == 5;  // the last block of its switch, each time
         audit.close(again ? TableAudit::Outcome::ask_again : TableAudit::Outcome::settled, now);
         EXPECT_FALSE(audit.next(now)) << "too soon";
     }
-    EXPECT_EQ(asked, (std::vector<std::pair<std::uint64_t, std::uint16_t>>{{3, 0}, {3, 0}, {7, 0}, {7, 1}, {7, 2}, {7, 2}}));
+    EXPECT_EQ(asked, (std::vector<std::pair<std::uint64_t, std::uint16_t>>{
+                         {3, 0}, {3, 0}, {7, 0}, {7, 1}, {7, 2}, {7, 2}}));
     EXPECT_EQ(now.time_since_epoch(), 5 * TableAudit::kPace);
 }
 
