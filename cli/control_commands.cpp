@@ -3,8 +3,8 @@
 #include <memory>
 #include <thread>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "cli/client.hpp"
 #include "cli/commands.hpp"
@@ -19,7 +19,9 @@ constexpr std::chrono::milliseconds kPoll{100};
 constexpr std::chrono::minutes kSweepWait{10};
 constexpr double kShownSeconds = 1e-6;  ///< a phase that took less and sent nothing had nothing to do
 
-std::string number(const Json& row, const char* key) { return grouped(row.value(key, std::uint64_t{0})); }
+std::string number(const Json& row, const char* key) {
+    return grouped(row.value(key, std::uint64_t{0}));
+}
 
 void add_line(std::string& out, std::string_view title, const std::string& text) {
     fmt::format_to(std::back_inserter(out), "{:<12}{}\n", title, text);
@@ -36,10 +38,10 @@ void add_fabric(std::string& out, const Json& status) {
         return;
     }
     const Json& fabric = status["fabric"];
-    add_line(out, "fabric", fmt::format("{} switches, {} hosts ({} linked ports), {} links, {} LIDs, {} isolated",
-                                        number(fabric, "switches"), number(fabric, "hosts"),
-                                        number(fabric, "end_ports"), number(fabric, "links"), number(fabric, "lids"),
-                                        number(fabric, "isolated")));
+    add_line(out, "fabric",
+             fmt::format("{} switches, {} hosts ({} linked ports), {} links, {} LIDs, {} isolated",
+                         number(fabric, "switches"), number(fabric, "hosts"), number(fabric, "end_ports"),
+                         number(fabric, "links"), number(fabric, "lids"), number(fabric, "isolated")));
 }
 
 void add_routing(std::string& out, const Json& status) {
@@ -47,8 +49,10 @@ void add_routing(std::string& out, const Json& status) {
         return;
     }
     const Json& routing = status["routing"];
-    add_line(out, "routing", fmt::format("{} serves on {}, {} tables in force", field_text(routing, "engine"),
-                                         counted(routing.value("vls", 0U), "data lane", "data lanes"), number(routing, "tables_in_force")));
+    add_line(out, "routing",
+             fmt::format("{} serves on {}, {} tables in force", field_text(routing, "engine"),
+                         counted(routing.value("vls", 0U), "data lane", "data lanes"),
+                         number(routing, "tables_in_force")));
     for (const Json& attempt : routing["attempts"]) {
         const std::string why = attempt.value("serves", false)
                                     ? fmt::format("serves: computed in {}, proved in {}",
@@ -59,17 +63,18 @@ void add_routing(std::string& out, const Json& status) {
     }
     const Json& proof = routing["proof"];
     const bool clean = proof.value("unreachable_pairs", 1) == 0 && proof.value("loops", 1) == 0;
-    add_line(out, "proof", fmt::format("{} pairs{}{}", number(proof, "pairs_checked"),
-                                       clean ? ", all reach each other" : ", NOT all reach each other",
-                                       proof.value("credit_loop_free", false) ? ", no credit loop"
-                                                                              : ", CREDIT LOOPS"));
+    add_line(out, "proof",
+             fmt::format("{} pairs{}{}", number(proof, "pairs_checked"),
+                         clean ? ", all reach each other" : ", NOT all reach each other",
+                         proof.value("credit_loop_free", false) ? ", no credit loop" : ", CREDIT LOOPS"));
 }
 
 void add_sweep_line(std::string& out, std::string_view title, const Json& sweep) {
-    add_line(out, title, fmt::format("#{} {} at {}: {} ({}, {} MADs, {} timeouts)", field_text(sweep, "id"),
-                                     field_text(sweep, "scope"), field_text(sweep, "started"),
-                                     field_text(sweep, "outcome"), seconds_text(sweep.value("seconds", 0.0)),
-                                     number(sweep, "mads"), number(sweep, "timeouts")));
+    add_line(out, title,
+             fmt::format("#{} {} at {}: {} ({}, {} MADs, {} timeouts)", field_text(sweep, "id"),
+                         field_text(sweep, "scope"), field_text(sweep, "started"),
+                         field_text(sweep, "outcome"), seconds_text(sweep.value("seconds", 0.0)),
+                         number(sweep, "mads"), number(sweep, "timeouts")));
 }
 
 /// The line, and the phases that did something.
@@ -78,8 +83,9 @@ void add_sweep_phases(std::string& out, std::string_view title, const Json& swee
     for (const Json& phase : sweep.value("phases", Json::array())) {
         const double seconds = phase.value("seconds", 0.0);
         if (seconds >= kShownSeconds || phase.value("mads", std::uint64_t{0}) > 0) {
-            add_line(out, "", fmt::format("{:<9} {:>8} {:>10} MADs, {} of them Sets", field_text(phase, "name"),
-                                          seconds_text(seconds), number(phase, "mads"), number(phase, "sets")));
+            add_line(out, "",
+                     fmt::format("{:<9} {:>8} {:>10} MADs, {} of them Sets", field_text(phase, "name"),
+                                 seconds_text(seconds), number(phase, "mads"), number(phase, "sets")));
         }
     }
 }
@@ -105,8 +111,9 @@ void add_neighbours(std::string& out, const Json& status) {
                  fmt::format("{}: {}", field_text(row, "reason"), field_text(row, "text")));
     }
     for (const Json& sm : status.value("other_sms", Json::array())) {
-        add_line(out, "other SM", fmt::format("{} LID {} priority {} {}", field_text(sm, "guid"), field_text(sm, "lid"),
-                                              field_text(sm, "priority"), field_text(sm, "state")));
+        add_line(out, "other SM",
+                 fmt::format("{} LID {} priority {} {}", field_text(sm, "guid"), field_text(sm, "lid"),
+                             field_text(sm, "priority"), field_text(sm, "state")));
     }
 }
 
@@ -123,10 +130,12 @@ std::string status_text(const Json& status) {
     add_sweeps(out, status);
     add_neighbours(out, status);
     const Json& mads = status["mads"];
-    add_line(out, "MADs", fmt::format("{} sent, {} retried, {} timed out, {} traps received", number(mads, "sent"),
-                                      number(mads, "retried"), number(mads, "timeouts"),
-                                      number(status, "traps_received")));
-    add_line(out, "database", fmt::format("{} ({})", field_text(status, "database"), field_text(status, "state_dir")));
+    add_line(
+        out, "MADs",
+        fmt::format("{} sent, {} retried, {} timed out, {} traps received", number(mads, "sent"),
+                    number(mads, "retried"), number(mads, "timeouts"), number(status, "traps_received")));
+    add_line(out, "database",
+             fmt::format("{} ({})", field_text(status, "database"), field_text(status, "state_dir")));
     const std::string config = field_text(status, "config_path");
     add_line(out, "config", config == "-" ? "built-in defaults" : config);
     if (field_text(status, "config_error") != "-") {
@@ -135,11 +144,15 @@ std::string status_text(const Json& status) {
     return out;
 }
 
-base::Result<Json> ask_status(const Session& session) { return Client(session.socket).get_json("/v1/status", {}); }
+base::Result<Json> ask_status(const Session& session) {
+    return Client(session.socket).get_json("/v1/status", {});
+}
 
-/// Asks until the subnet is up or the time is over; the daemon may still be starting, so silence is waited out too.
+/// Asks until the subnet is up or the time is over; the daemon may still be starting, so silence is waited
+/// out too.
 base::Result<Json> wait_up(const Session& session, double seconds) {
-    const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    const auto end =
+        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
     for (;;) {
         auto status = ask_status(session);
         const bool up = status && status->value("mode", "") == "up";
@@ -194,8 +207,9 @@ base::Result<Json> wait_sweep(const Client& client, std::uint64_t last, bool ful
         progress("sweeping ...");
         std::this_thread::sleep_for(kPoll);
     }
-    return base::fail(base::ErrorKind::refused,
-                      fmt::format("no sweep finished within {} minutes: see 'ibfabric status'", kSweepWait.count()));
+    return base::fail(
+        base::ErrorKind::refused,
+        fmt::format("no sweep finished within {} minutes: see 'ibfabric status'", kSweepWait.count()));
 }
 
 Exit run_sweep(bool full, bool wait, const Session& session) {
@@ -221,8 +235,9 @@ Exit run_reload(const Session& session) {
     if (!answer) {
         return failure(answer.error());
     }
-    const auto done = print(session.json ? answer->dump(2) + "\n"
-                                         : "reload asked for; 'ibfabric status' shows if the file was refused\n");
+    const auto done =
+        print(session.json ? answer->dump(2) + "\n"
+                           : "reload asked for; 'ibfabric status' shows if the file was refused\n");
     return done ? Exit::ok : failure(done.error());
 }
 
@@ -236,12 +251,14 @@ void add_control_commands(CLI::App& app, Action& chosen) {
     };
     const auto options = std::make_shared<Options>();
 
-    CLI::App* status = app.add_subcommand("status", "Mode, fabric, routing, last sweep, database, at a glance");
+    CLI::App* status =
+        app.add_subcommand("status", "Mode, fabric, routing, last sweep, database, at a glance");
     status->add_option("--wait-up", options->wait_up, "Wait until the subnet is up, at most so long")
         ->type_name("SECONDS")
         ->check(CLI::Range(0.0, 1e6));
-    status->footer("Exit code 1 if the SM has failed, or is not up after --wait-up.\n\n"
-                   "Examples:\n  ibfabric status\n  ibfabric status --wait-up 60 && start-jobs");
+    status->footer(
+        "Exit code 1 if the SM has failed, or is not up after --wait-up.\n\n"
+        "Examples:\n  ibfabric status\n  ibfabric status --wait-up 60 && start-jobs");
     status->callback([options, &chosen] {
         chosen = [options](const Session& session) { return run_status(options->wait_up, session); };
     });
@@ -251,7 +268,9 @@ void add_control_commands(CLI::App& app, Action& chosen) {
     sweep->add_flag("--wait", options->wait, "Wait until it is done, and report it");
     sweep->footer("Example:\n  ibfabric sweep --full --wait");
     sweep->callback([options, &chosen] {
-        chosen = [options](const Session& session) { return run_sweep(options->full, options->wait, session); };
+        chosen = [options](const Session& session) {
+            return run_sweep(options->full, options->wait, session);
+        };
     });
 
     CLI::App* reload = app.add_subcommand("reload", "Read the configuration file again");

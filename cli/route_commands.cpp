@@ -1,8 +1,8 @@
 // path, route, check, quality: what the tables in force do.
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "cli/client.hpp"
 #include "cli/commands.hpp"
@@ -13,7 +13,8 @@ namespace {
 
 /// Prints the JSON as it is, or the text made of it; then `verdict`.
 Exit show(const Session& session, const Json& answer, const std::string& text, Exit verdict) {
-    const auto done = print(session.json ? answer.dump(2, ' ', false, Json::error_handler_t::replace) + "\n" : text);
+    const auto done =
+        print(session.json ? answer.dump(2, ' ', false, Json::error_handler_t::replace) + "\n" : text);
     return done ? verdict : failure(done.error());
 }
 
@@ -27,16 +28,21 @@ std::string path_text(const Json& answer) {
         return out + fmt::format("does not arrive: {}\n", field_text(answer, "problem"));
     }
     const auto link = [](const Json& row) {
-        return row.contains("rate_gbps") ? fmt::format("{} {} {:g}G", field_text(row, "width"),
-                                                       field_text(row, "speed"), row["rate_gbps"].get<double>())
-                                         : std::string("-");
+        return row.contains("rate_gbps")
+                   ? fmt::format("{} {} {:g}G", field_text(row, "width"), field_text(row, "speed"),
+                                 row["rate_gbps"].get<double>())
+                   : std::string("-");
     };
-    out += render_table(answer["hops"], {number_column("IN", "in_port"), text_column("NODE", "node"),
-                                         text_column("GUID", "guid"), text_column("TYPE", "type"),
-                                         number_column("OUT", "out_port"), {"LINK", link, Align::left},
+    out += render_table(answer["hops"], {number_column("IN", "in_port"),
+                                         text_column("NODE", "node"),
+                                         text_column("GUID", "guid"),
+                                         text_column("TYPE", "type"),
+                                         number_column("OUT", "out_port"),
+                                         {"LINK", link, Align::left},
                                          number_column("MTU", "mtu")});
     if (answer.contains("rate_gbps")) {
-        out += fmt::format("{} through {}, slowest {:g}G, MTU {}\n", counted(answer.value("links", 0U), "link", "links"),
+        out += fmt::format("{} through {}, slowest {:g}G, MTU {}\n",
+                           counted(answer.value("links", 0U), "link", "links"),
                            counted(answer.value("switches", 0U), "switch", "switches"),
                            answer["rate_gbps"].get<double>(), field_text(answer, "mtu"));
     }
@@ -48,14 +54,16 @@ Exit run_path(const std::string& source, const std::string& destination, const S
     if (!answer) {
         return failure(answer.error());
     }
-    return show(session, *answer, path_text(*answer), answer->value("arrives", false) ? Exit::ok : Exit::finding);
+    return show(session, *answer, path_text(*answer),
+                answer->value("arrives", false) ? Exit::ok : Exit::finding);
 }
 
 Exit run_route(const std::string& name, std::uint64_t lid, const Session& session) {
     const Params params{{"switch", name}, {"lid", lid == 0 ? std::string{} : std::to_string(lid)}};
     const Client client(session.socket);
     if (session.json) {
-        const auto done = client.get("/v1/route", params, [](std::string_view piece) { return print(piece); });
+        const auto done =
+            client.get("/v1/route", params, [](std::string_view piece) { return print(piece); });
         return done ? Exit::ok : failure(done.error());
     }
     const auto answer = client.get_json("/v1/route", params);
@@ -80,8 +88,9 @@ std::string check_text(const Json& answer) {
                "no findings: every pair reaches each other, no loop, no credit loop, every link as it should "
                "be\n";
     }
-    return out + render_table(answer["findings"], {text_column("LEVEL", "severity"), text_column("KIND", "kind"),
-                                                   text_column("FINDING", "text")});
+    return out +
+           render_table(answer["findings"], {text_column("LEVEL", "severity"), text_column("KIND", "kind"),
+                                             text_column("FINDING", "text")});
 }
 
 Exit run_check(const Session& session) {
@@ -95,13 +104,13 @@ Exit run_check(const Session& session) {
 }
 
 std::string quality_text(const Json& answer) {
-    std::string out = fmt::format("engine {}\npaths per link   max {}, mean {}, sigma {}, {} links unused\n"
-                                  "switches crossed max {}, mean {}\ndilation         max {}, mean {}\n",
-                                  field_text(answer, "engine"), field_text(answer, "max_link_load"),
-                                  field_text(answer, "mean_link_load"), field_text(answer, "sigma_link_load"),
-                                  field_text(answer, "unused_links"), field_text(answer, "max_hops"),
-                                  field_text(answer, "mean_hops"), field_text(answer, "max_dilation"),
-                                  field_text(answer, "mean_dilation"));
+    std::string out = fmt::format(
+        "engine {}\npaths per link   max {}, mean {}, sigma {}, {} links unused\n"
+        "switches crossed max {}, mean {}\ndilation         max {}, mean {}\n",
+        field_text(answer, "engine"), field_text(answer, "max_link_load"),
+        field_text(answer, "mean_link_load"), field_text(answer, "sigma_link_load"),
+        field_text(answer, "unused_links"), field_text(answer, "max_hops"), field_text(answer, "mean_hops"),
+        field_text(answer, "max_dilation"), field_text(answer, "mean_dilation"));
     if (!answer["levels"].empty()) {
         out += render_table(answer["levels"], {text_column("LEVEL", "level"), number_column("LINKS", "links"),
                                                number_column("MAX", "max"), number_column("MEAN", "mean"),
@@ -129,7 +138,9 @@ void add_route_commands(CLI::App& app, Action& chosen) {
     path->add_option("DST", words->destination, "To: name, GUID or LID")->required();
     path->footer("Examples:\n  ibfabric path host-01 host-17\n  ibfabric path lid:12 0x0002c9030000a1b2");
     path->callback([words, &chosen] {
-        chosen = [words](const Session& session) { return run_path(words->source, words->destination, session); };
+        chosen = [words](const Session& session) {
+            return run_path(words->source, words->destination, session);
+        };
     });
 
     CLI::App* route = app.add_subcommand("route", "A switch's forwarding table as it acknowledged it");
@@ -137,11 +148,15 @@ void add_route_commands(CLI::App& app, Action& chosen) {
     route->add_option("--lid", words->lid, "Only this LID")->check(CLI::Range(1, 0xBFFF));
     route->footer("Example:\n  ibfabric route leaf-01 --lid 12");
     route->callback([words, &chosen] {
-        chosen = [words](const Session& session) { return run_route(words->switch_name, words->lid, session); };
+        chosen = [words](const Session& session) {
+            return run_route(words->switch_name, words->lid, session);
+        };
     });
 
-    CLI::App* check = app.add_subcommand("check", "Prove the tables in force and look over every link and LID");
-    check->footer("Exit code 1 if there is any finding.\n\nExample:\n  ibfabric check --json | jq '.findings[].kind'");
+    CLI::App* check =
+        app.add_subcommand("check", "Prove the tables in force and look over every link and LID");
+    check->footer(
+        "Exit code 1 if there is any finding.\n\nExample:\n  ibfabric check --json | jq '.findings[].kind'");
     check->callback([&chosen] { chosen = &run_check; });
 
     CLI::App* quality = app.add_subcommand("quality", "How evenly the tables in force spread the traffic");

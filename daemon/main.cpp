@@ -35,16 +35,23 @@ constexpr const char* kExamples =
 
 void declare(CLI::App& app, Flags& flags) {
     app.set_version_flag("--version", std::string("ibfabricd ") + IBF_VERSION);
-    app.add_option("--sim", flags.sim, "serve an embedded simulated fabric: a topology file (also .gz) or a generator, "
-                                       "such as fat-tree:radix=36,levels=3 (see 'ibfabric generate --help')")->type_name("SPEC");
-    app.add_option("--sim-node", flags.sim_node, "with --sim: the node that the SM runs on (name or GUID)")->type_name("NODE");
-    app.add_option("--sim-faults", flags.sim_faults, "with --sim: a fault script")->type_name("FILE")->check(CLI::ExistingFile);
+    app.add_option("--sim", flags.sim,
+                   "serve an embedded simulated fabric: a topology file (also .gz) or a generator, "
+                   "such as fat-tree:radix=36,levels=3 (see 'ibfabric generate --help')")
+        ->type_name("SPEC");
+    app.add_option("--sim-node", flags.sim_node, "with --sim: the node that the SM runs on (name or GUID)")
+        ->type_name("NODE");
+    app.add_option("--sim-faults", flags.sim_faults, "with --sim: a fault script")
+        ->type_name("FILE")
+        ->check(CLI::ExistingFile);
     app.add_option("--port", flags.port, "local port, such as mlx5_0/1")->type_name("DEV/PORT");
     app.add_option("--port-guid", flags.port_guid, "local port by its port GUID")->type_name("GUID");
-    app.add_option("--config", flags.config, "configuration file (TOML), see ibfabricd.conf(5)")->type_name("PATH");
+    app.add_option("--config", flags.config, "configuration file (TOML), see ibfabricd.conf(5)")
+        ->type_name("PATH");
     app.add_option("--state-dir", flags.state_dir, "where ibfabric.db lies")->type_name("DIR");
     app.add_option("--socket", flags.socket, "unix socket of the API")->type_name("PATH");
-    app.add_option("--log-level", flags.log_level, "trace, debug, info, warning, error or off")->type_name("LEVEL");
+    app.add_option("--log-level", flags.log_level, "trace, debug, info, warning, error or off")
+        ->type_name("LEVEL");
     app.add_flag("--once", flags.once, "leave after the first sweep");
     app.add_flag("--check-config", flags.check_config, "check the configuration and leave");
     app.add_flag("--dump-config", flags.dump_config, "print the configuration in force and leave");
@@ -66,18 +73,21 @@ base::Result<shell::DaemonOptions> gather(const Flags& flags) {
         options.config = std::move(*loaded);
     }
     if (!flags.port.empty() && !flags.port_guid.empty()) {
-        return base::fail(base::ErrorKind::usage, "--port and --port-guid name the same thing: give one of them");
+        return base::fail(base::ErrorKind::usage,
+                          "--port and --port-guid name the same thing: give one of them");
     }
     if (!flags.sim.empty() && (!flags.port.empty() || !flags.port_guid.empty())) {
-        return base::fail(base::ErrorKind::usage, "--sim has no local ports: use --sim-node instead of --port");
+        return base::fail(base::ErrorKind::usage,
+                          "--sim has no local ports: use --sim-node instead of --port");
     }
     if (!flags.port.empty()) {
         const auto slash = flags.port.find('/');
         const std::string number = slash == std::string::npos ? "0" : flags.port.substr(slash + 1);
         constexpr int kPortMax = 254;
-        if (slash == 0 || number.empty() || number.size() > 3 || number.find_first_not_of("0123456789") != std::string::npos ||
-            std::stoi(number) > kPortMax) {
-            return base::fail(base::ErrorKind::usage, fmt::format("--port {}: expected DEVICE/PORT, such as mlx5_0/1", flags.port));
+        if (slash == 0 || number.empty() || number.size() > 3 ||
+            number.find_first_not_of("0123456789") != std::string::npos || std::stoi(number) > kPortMax) {
+            return base::fail(base::ErrorKind::usage,
+                              fmt::format("--port {}: expected DEVICE/PORT, such as mlx5_0/1", flags.port));
         }
         options.config.port = flags.port;
     }
@@ -123,7 +133,8 @@ int run(int argc, char** argv) {
         return 0;
     }
     if (flags.check_config) {
-        std::printf("%s: fine\n", options->config_path.empty() ? "built-in defaults" : options->config_path.c_str());
+        std::printf("%s: fine\n",
+                    options->config_path.empty() ? "built-in defaults" : options->config_path.c_str());
         return 0;
     }
     base::log_start(options->config.log_level);

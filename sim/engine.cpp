@@ -54,14 +54,17 @@ base::Result<Engine::ClientId> Engine::join(const std::string& node, std::uint8_
         return mad::PortNum{0};
     };
     if (node.empty()) {
-        // The first adapter with a cable; where none has one, the first: it waits for its cable, as a real one would.
+        // The first adapter with a cable; where none has one, the first: it waits for its cable, as a real
+        // one would.
         for (std::uint32_t index = 0; index < world_.size() && at.port.value() == 0; ++index) {
-            if (world_.device(index).info.type == mad::NodeType::ca && (at.node == kNoNode || first_linked(index).value() != 0)) {
+            if (world_.device(index).info.type == mad::NodeType::ca &&
+                (at.node == kNoNode || first_linked(index).value() != 0)) {
                 at = {index, first_linked(index)};
             }
         }
         if (at.node == kNoNode) {
-            return base::fail(base::ErrorKind::not_found, "there is no adapter to join at: name a node (--sim-node)");
+            return base::fail(base::ErrorKind::not_found,
+                              "there is no adapter to join at: name a node (--sim-node)");
         }
         at.port = std::max(at.port, mad::PortNum{1});
     } else if (const std::optional<std::uint32_t> found = world_.find_node(node)) {

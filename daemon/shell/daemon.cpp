@@ -35,7 +35,8 @@ LogLevel level_of(fabric::EventRecord::Severity severity) {
 base::Result<std::vector<sim::Fault>> load_faults(const std::string& path) {
     std::ifstream file(path);
     if (!file) {
-        return base::fail(base::ErrorKind::io, fmt::format("cannot read fault script {}: {}", path, std::strerror(errno)));
+        return base::fail(base::ErrorKind::io,
+                          fmt::format("cannot read fault script {}: {}", path, std::strerror(errno)));
     }
     std::stringstream text;
     text << file.rdbuf();
@@ -54,7 +55,8 @@ Daemon::~Daemon() {
     writer_.reset();
 }
 
-// --- start ------------------------------------------------------------------------------------------------------
+// --- start
+// ------------------------------------------------------------------------------------------------------
 
 base::Result<void> Daemon::prepare() {
     auto loop = EventLoop::create();
@@ -79,11 +81,13 @@ base::Result<void> Daemon::prepare() {
         std::error_code ignored;
         std::filesystem::create_directories(folder, ignored);
     }
-    auto api = ApiServer::start(socket, [this] { return shown(); }, [this](api::AdminCommand command) {
-        if (!events_.push(core::Event{core::AdminRequested{command}})) {
-            log(LogLevel::warning, "a command was refused: too many wait");
-        }
-    });
+    auto api = ApiServer::start(
+        socket, [this] { return shown(); },
+        [this](api::AdminCommand command) {
+            if (!events_.push(core::Event{core::AdminRequested{command}})) {
+                log(LogLevel::warning, "a command was refused: too many wait");
+            }
+        });
     if (!api) {
         return tl::unexpected(api.error());
     }
@@ -96,15 +100,18 @@ base::Result<void> Daemon::open_database() {
     std::error_code error;
     std::filesystem::create_directories(folder, error);
     const std::string path = (folder / "ibfabric.db").string();
-    auto opened = db::Database::open(path, options_.config.history, [](std::string text) { log(LogLevel::warning, "database: {}", text); });
+    auto opened = db::Database::open(path, options_.config.history,
+                                     [](std::string text) { log(LogLevel::warning, "database: {}", text); });
     if (opened) {
         if (auto stored = (*opened)->load()) {
             stored_ = std::move(*stored);
-            writer_ = std::make_unique<db::Writer>(std::move(*opened), options_.config.database_queue_max, [this](std::string text) {
-                if (!events_.push(core::Event{core::DatabaseState{std::move(text)}})) {
-                    log(LogLevel::warning, "the state of the database was not passed on: too many events wait");
-                }
-            });
+            writer_ = std::make_unique<db::Writer>(
+                std::move(*opened), options_.config.database_queue_max, [this](std::string text) {
+                    if (!events_.push(core::Event{core::DatabaseState{std::move(text)}})) {
+                        log(LogLevel::warning,
+                            "the state of the database was not passed on: too many events wait");
+                    }
+                });
             return {};
         } else {
             database_text_ = stored.error().message;
@@ -130,7 +137,8 @@ base::Result<std::unique_ptr<mad::Transport>> Daemon::open_transport() const {
         const std::string& port = options_.config.port;
         const auto slash = port.find('/');
         umad.device = port.substr(0, slash);
-        umad.port = slash == std::string::npos ? std::uint8_t{0} : static_cast<std::uint8_t>(std::stoi(port.substr(slash + 1)));
+        umad.port = slash == std::string::npos ? std::uint8_t{0}
+                                               : static_cast<std::uint8_t>(std::stoi(port.substr(slash + 1)));
         if (options_.config.port_guid != mad::Guid{}) {
             umad.port_guid = options_.config.port_guid;
         }
@@ -148,7 +156,9 @@ base::Result<std::unique_ptr<mad::Transport>> Daemon::open_transport() const {
         }
         for (const sim::Fault& fault : *faults) {
             if (auto known = simulator->check_target(fault); !known) {
-                return base::fail(base::ErrorKind::usage, fmt::format("fault script {}: {}", options_.sim_faults, known.error().message));
+                return base::fail(
+                    base::ErrorKind::usage,
+                    fmt::format("fault script {}: {}", options_.sim_faults, known.error().message));
             }
         }
         simulator->schedule(*faults);
@@ -156,7 +166,8 @@ base::Result<std::unique_ptr<mad::Transport>> Daemon::open_transport() const {
     return sim::make_sim_transport(std::move(simulator), options_.sim_node, 0);
 }
 
-/// Takes the port, or says what is missing and tries again: a daemon that starts before its adapter waits for it.
+/// Takes the port, or says what is missing and tries again: a daemon that starts before its adapter waits for
+/// it.
 void Daemon::try_transport() {
     auto transport = open_transport();
     if (!transport && !options_.sim_spec.empty()) {
@@ -196,7 +207,8 @@ void Daemon::begin() {
     base::set_check_dump([this] { return core_->recorder().format(); });
     log(LogLevel::info, "subnet manager on {} (port GUID {})", transport_name(), local.port_guid);
     transport_->start([this](mad::WireMad&& mad) {
-        static_cast<void>(received_.push(std::move(mad)));  // full: lost, as on the wire; retried by its sender
+        static_cast<void>(
+            received_.push(std::move(mad)));  // full: lost, as on the wire; retried by its sender
     });
     if (const auto on = transport_->set_is_sm(true); !on) {
         log(LogLevel::warning, "the port is not marked as a subnet manager's: {}", on.error().message);
@@ -224,7 +236,8 @@ int Daemon::run() {
     return exit_code_;
 }
 
-// --- the loop ---------------------------------------------------------------------------------------------------
+// --- the loop
+// ---------------------------------------------------------------------------------------------------
 
 void Daemon::on_mads() {
     received_.drain(mad_batch_);
@@ -281,7 +294,8 @@ void Daemon::execute() {
     effects_.clear();
 }
 
-/// After each turn of the loop: failed sends come back as events, readers get the new snapshot, the timer is set.
+/// After each turn of the loop: failed sends come back as events, readers get the new snapshot, the timer is
+/// set.
 void Daemon::after() {
     if (!core_ || stopping_) {
         return;
@@ -338,7 +352,8 @@ void Daemon::show_waiting(const std::string& text) {
     }
 }
 
-// --- signals ----------------------------------------------------------------------------------------------------
+// --- signals
+// ----------------------------------------------------------------------------------------------------
 
 void Daemon::on_signal(int number) {
     if (number == SIGHUP) {
@@ -347,7 +362,8 @@ void Daemon::on_signal(int number) {
     if (stopping_) {
         return;
     }
-    log(LogLevel::info, "{}: stopping; the forwarding tables stay in the switches", number == SIGINT ? "interrupted" : "terminated");
+    log(LogLevel::info, "{}: stopping; the forwarding tables stay in the switches",
+        number == SIGINT ? "interrupted" : "terminated");
     stop();
 }
 
@@ -356,7 +372,8 @@ void Daemon::reload() {
         log(LogLevel::warning, "reload: there is no configuration file (start with --config PATH)");
         return;
     }
-    EventLoop::notify(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", base::monotonic_now().time_since_epoch().count() / 1000));
+    EventLoop::notify(fmt::format("RELOADING=1\nMONOTONIC_USEC={}",
+                                  base::monotonic_now().time_since_epoch().count() / 1000));
     auto loaded = load_config(options_.config_path);
     if (!loaded) {
         log(LogLevel::error, "reload refused, the running configuration stays:\n{}", loaded.error().message);
@@ -386,7 +403,9 @@ void Daemon::stop() {
         static_cast<void>(transport_->set_is_sm(false));
     }
     if (writer_ && !writer_->flush(kFlushAtStop)) {
-        log(LogLevel::warning, "the database did not take everything in time: the next start reads the tables from the switches");
+        log(LogLevel::warning,
+            "the database did not take everything in time: the next start reads the tables from the "
+            "switches");
     }
     loop_->quit(exit_code_);
 }

@@ -1,7 +1,8 @@
 // DOC: the daemon's shell: threads, descriptors, files and the order of start and stop.
 //
-// Owns the loop, the transport, the core (which only the loop's thread touches), the routing and database threads and
-// the API server. It executes effects in order and turns what comes of them into events. No subnet logic here.
+// Owns the loop, the transport, the core (which only the loop's thread touches), the routing and database
+// threads and the API server. It executes effects in order and turns what comes of them into events. No
+// subnet logic here.
 #pragma once
 
 #include <atomic>
@@ -23,11 +24,11 @@ namespace ibf::shell {
 
 struct DaemonOptions {
     DaemonConfig config;
-    std::string config_path;      ///< empty: built-in defaults
-    std::string sim_spec;         ///< empty: real ports
-    std::string sim_node;         ///< where the SM joins; empty: the first adapter with a link
-    std::string sim_faults;       ///< fault script file
-    bool once = false;            ///< leave after the first sweep
+    std::string config_path;  ///< empty: built-in defaults
+    std::string sim_spec;     ///< empty: real ports
+    std::string sim_node;     ///< where the SM joins; empty: the first adapter with a link
+    std::string sim_faults;   ///< fault script file
+    bool once = false;        ///< leave after the first sweep
 };
 
 class Daemon {
@@ -37,7 +38,8 @@ public:
     Daemon(const Daemon&) = delete;
     Daemon& operator=(const Daemon&) = delete;
 
-    /// Runs until a signal (or, with `once`, the first sweep) ends it. 0: clean; 1: `once` found no subnet up; 2: cannot start.
+    /// Runs until a signal (or, with `once`, the first sweep) ends it. 0: clean; 1: `once` found no subnet
+    /// up; 2: cannot start.
     [[nodiscard]] int run();
 
 private:
