@@ -108,9 +108,8 @@ public:
         if (receiver_.joinable()) {
             receiver_.join();
         }
-        umad_unregister(port_, lid_agent_);
-        umad_unregister(port_, directed_agent_);
-        umad_close_port(port_);
+        // The port and its agents stay open to the end of the process, which follows: ibsim's umad2sim follows a null
+        // pointer when a MAD arrives (the trap that tells of our own IsSM bit) while they are taken away.
     }
 
     void start(Sink sink) override;

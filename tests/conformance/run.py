@@ -106,6 +106,10 @@ def check_link_states(ibsim, daemon):
 def check_tables(ibsim, daemon, dumps):
     stranger = judges.parse_tables(ibsim.run("dump_fts"))
     ours = judges.parse_tables(read(os.path.join(dumps, "opensm-lfts.dump")))
+    top = max((lid for table in ours.values() for lid in table), default=0)
+    if top % 64 == 0:   # dump_fts ends before a top LID that begins a block
+        for table in ours.values():
+            table.pop(top, None)
     judges.require_equal("switches with tables (dump_fts)", set(stranger), set(ours))
     for guid in sorted(stranger):
         judges.require_equal(f"table of {guid} (dump_fts)", stranger[guid], ours[guid])
