@@ -241,7 +241,7 @@ std::string shared_file(const std::string& name) {
     const char* from_environment = std::getenv("IBF_SHARED");
     const std::filesystem::path root =
         from_environment != nullptr ? std::filesystem::path(from_environment)
-                                    : std::filesystem::path(__FILE__).parent_path() / "../../../../shared";
+                                    : std::filesystem::path("../shared");
     const std::filesystem::path file = root / "fabrics" / name;
     return std::filesystem::exists(file) ? file.string() : std::string();
 }
