@@ -45,6 +45,7 @@ struct Target {
     bool ready = false;  ///< in the ready list
     base::Instant last_reply{};
     bool replied = false;
+    bool silent = false;  ///< let a request expire and answered nothing since its first send
 
     [[nodiscard]] bool waiting() const { return retries.head != kNone || fresh.head != kNone; }
 };
@@ -298,6 +299,9 @@ void Transactions::Impl::finish(std::uint32_t slot_index, Cell::State state, Com
     slot.used = false;
     free_slots.push_back(slot_index);
     make_ready(target);
+    if (!targets[target].waiting() && targets[target].in_flight == 0) {
+        targets[target].silent = false;  // the owner may use the id for another device next
+    }
 }
 
 void Transactions::Impl::expire(std::uint32_t slot_index, base::Instant now, std::vector<Completion>& out) {
@@ -310,7 +314,11 @@ void Transactions::Impl::expire(std::uint32_t slot_index, base::Instant now, std
         slot.silent_at = slot.sent_at;
     }
     const std::uint8_t retries = slot.request.retries == 0xFF ? limits.retries : slot.request.retries;
-    if (slot.sends > retries) {
+    const bool spent = slot.sends > retries;
+    if (spent && slot.silent_at && !(target.replied && target.last_reply >= *slot.silent_at)) {
+        target.silent = true;
+    }
+    if (spent || target.silent) {
         ++counters.timeouts;
         finish(slot_index, Cell::State::given_up, Completion::Kind::timeout, out);
         return;
@@ -427,6 +435,7 @@ bool Transactions::on_receive(const WireMad& mad, base::Instant now, std::vector
     Target& target = impl_->targets[slot.request.target];
     target.last_reply = now;
     target.replied = true;
+    target.silent = false;
     // The device lives: its earlier silence was loss. One count for the request, whatever its number of
     // sends.
     if (slot.silent_at) {

@@ -9,6 +9,9 @@
 // several targets. A single silent device must not shrink it. Order: requests to one target go out in the
 // order submitted. Matching: class, TID (low 32 bits), attribute, modifier, and for directed route the path.
 // Everything else is foreign and counted: late (an answer to a request that ended), duplicate, foreign.
+// Silence: a device that let a request run out of time and answered nothing meanwhile is taken for dead until
+// it answers or has no requests left: what still waits for it is sent once each, so that thirty-six questions to a
+// dead switch cost nine times one time-out, not nine times all the retries.
 // Timeouts: `timeout` doubled at each retry up to `timeout_max`; a request may carry its own first timeout.
 #pragma once
 

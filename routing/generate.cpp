@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/words.hpp"
 #include "routing/generate_draft.hpp"
 #include "routing/generate_families.hpp"
 #include "routing/netlist.hpp"
@@ -52,7 +53,7 @@ base::Result<Netlist> generate_netlist(std::string_view spec) {
         const auto names = family_names();
         return base::fail(base::ErrorKind::usage,
                           fmt::format("there is no fabric family \"{}\"; did you mean {}? Families: {}", name,
-                                      nearest_word(name, names), fmt::join(names, ", ")));
+                                      base::nearest_word(name, names), fmt::join(names, ", ")));
     }
     const auto text = colon == std::string_view::npos ? std::string_view{} : spec.substr(colon + 1);
     const auto parameters = parse_parameters(*family, text);

@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "base/check.hpp"
+#include "base/words.hpp"
 
 namespace ibf::routing {
 namespace {
@@ -30,23 +31,6 @@ std::vector<Key> all_keys(const Family& family) {
     std::vector<Key> keys = family.keys;
     keys.insert(keys.end(), kCommonKeys.begin(), kCommonKeys.end());
     return keys;
-}
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    for (std::size_t j = 0; j <= b.size(); ++j) {
-        row[j] = j;
-    }
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        std::size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (std::size_t j = 0; j < b.size(); ++j) {
-            const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-        }
-    }
-    return row.back();
 }
 
 std::optional<std::uint64_t> parse_number(std::string_view text) {
@@ -102,19 +86,6 @@ std::string range_of(const Key& key) {
 
 std::span<const Key> common_keys() {
     return kCommonKeys;
-}
-
-std::string_view nearest_word(std::string_view word, std::span<const std::string_view> candidates) {
-    std::string_view best;
-    std::size_t best_distance = 0;
-    for (const std::string_view candidate : candidates) {
-        const std::size_t distance = edit_distance(word, candidate);
-        if (best.empty() || distance < best_distance) {
-            best = candidate;
-            best_distance = distance;
-        }
-    }
-    return best;
 }
 
 const Parameters::Value& Parameters::value(std::string_view key) const {
@@ -205,7 +176,7 @@ private:
         }
         return base::fail(base::ErrorKind::usage,
                           fmt::format("{}: there is no key \"{}\"; did you mean {}? Keys: {}", family_.name,
-                                      name, nearest_word(name, names), fmt::join(names, ", ")));
+                                      name, base::nearest_word(name, names), fmt::join(names, ", ")));
     }
 
     Parameters::Value& values(const Key& key) {

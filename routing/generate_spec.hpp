@@ -74,8 +74,4 @@ struct Family {
 /// `text` is what follows the ':'. Errors: usage, naming the nearest key or the range.
 [[nodiscard]] base::Result<Parameters> parse_parameters(const Family& family, std::string_view text);
 
-/// The candidate with the least edit distance to `word`, the first of equals; empty if there are none.
-[[nodiscard]] std::string_view nearest_word(std::string_view word,
-                                            std::span<const std::string_view> candidates);
-
 }  // namespace ibf::routing

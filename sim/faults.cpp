@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/words.hpp"
 #include "sim/simulator.hpp"
 
 namespace ibf::sim {
@@ -77,33 +78,7 @@ struct Unit {
 constexpr std::array<Unit, 4> kUnits{{{"ns", 1.0}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
 constexpr double kLongest = 1e9 * 86400 * 365;  // a year; what lies beyond is a slip of the pen
 
-/// Levenshtein's distance, case ignored.
-std::size_t distance(std::string_view a, std::string_view b) {
-    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-    std::vector<std::size_t> row(b.size() + 1);
-    for (std::size_t j = 0; j < row.size(); ++j) {
-        row[j] = j;
-    }
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = std::exchange(row[0], i);
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t change = diagonal + (lower(a[i - 1]) == lower(b[j - 1]) ? 0U : 1U);
-            diagonal = row[j];
-            row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
-        }
-    }
-    return row.back();
-}
-
 constexpr std::size_t kWordMax = 128;  // longer words are not worth a suggestion
-
-std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
-    const auto closer = [&](const std::string& a, const std::string& b) {
-        return distance(word, a) < distance(word, b);
-    };
-    return word.size() > kWordMax ? candidates.front()
-                                  : *std::min_element(candidates.begin(), candidates.end(), closer);
-}
 
 /// One line being read; fails with its place.
 struct Line {
@@ -116,7 +91,7 @@ struct Line {
     [[nodiscard]] tl::unexpected<base::Error> unknown(std::string_view kind, std::string_view word,
                                                       const std::vector<std::string>& candidates) const {
         return fail(fmt::format("unknown {} '{}': did you mean '{}'?", kind, word.substr(0, kWordMax),
-                                nearest(word, candidates)));
+                                base::nearest_word(word, candidates)));
     }
 };
 

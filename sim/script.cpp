@@ -177,11 +177,11 @@ void Engine::apply_to_device(const Fault& fault, PortRef at) {
 void Engine::reboot(std::uint32_t node, base::Duration silent) {
     world_.power_cycle(node);
     Device& device = world_.device(node);
-    if (silent.count() == 0) {
+    device.agent_dead = silent.count() != 0;
+    if (!device.agent_dead) {
         train_all(node);
         return;
     }
-    device.agent_dead = true;
     agenda_.push(now_ + silent, Event::Kind::agent_back, node, device.boots);
 }
 

@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/words.hpp"
+
 namespace ibf::shell {
 namespace {
 
@@ -21,22 +23,6 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
-
-/// Levenshtein distance by rows.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    for (std::size_t j = 0; j <= b.size(); ++j) {
-        row[j] = j;
-    }
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = std::exchange(row[0], i);
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-            diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, changed}));
-        }
-    }
-    return row.back();
-}
 
 struct Unit {
     std::string_view name;
@@ -493,9 +479,6 @@ std::vector<ConfigOption> sm_options() {
         duration({"sm", "trap_hold_down"}, Duration::zero(), minutes{5},
                  "The first trap is acted on at once, those within this time after it together.",
                  &SmConfig::trap_hold_down),
-        integer({"sm", "abandoned_sweeps_max"}, 1, 100,
-                "Sweeps in a row that a change may abandon; the next is finished as well as it can be.",
-                &SmConfig::abandoned_sweeps_max),
         integer({"sm", "silent_probe_sweeps"}, 1, 10'000,
                 "A device that does not answer is asked again every so many light sweeps.",
                 &SmConfig::silent_probe_sweeps),
@@ -509,8 +492,6 @@ std::vector<ConfigOption> ports_options() {
     return {
         choice({"ports", "operational_vls_max"}, {{1, 1}, {2, 2}, {4, 3}, {8, 4}, {15, 5}}, "data lanes",
                "Most virtual lanes that a link runs with.", &SmConfig::operational_vls_max),
-        choice({"ports", "mtu_max"}, {{256, 1}, {512, 2}, {1024, 3}, {2048, 4}, {4096, 5}}, "bytes",
-               "Largest MTU that a link runs with.", &SmConfig::mtu_max),
         integer({"ports", "subnet_timeout"}, 0, 31, "SubnetTimeOut of end ports" + exponent + ".",
                 &SmConfig::subnet_timeout),
         integer({"ports", "packet_life_time"}, 0, 31,
@@ -533,6 +514,8 @@ std::vector<ConfigOption> ports_options() {
               &SmConfig::speed_enabled),
         flags({"ports", "speed_ext_enabled"}, {{"FDR", 1}, {"EDR", 2}, {"HDR", 4}, {"NDR", 8}},
               "LinkSpeedExtEnabled.", &SmConfig::speed_ext_enabled),
+        flags({"ports", "speed_ext2_enabled"}, {{"XDR", 1}}, "LinkSpeedExt2Enabled.",
+              &SmConfig::speed_ext2_enabled),
         boolean({"ports", "separate_arm"}, "Configure a port in one Set and arm it in another.",
                 &SmConfig::separate_arm),
     };
@@ -635,14 +618,10 @@ std::string quote(std::string_view word) {
 }
 
 std::string suggestion(std::string_view word, const std::vector<std::string>& words, std::string_view what) {
-    constexpr std::size_t kCompared = 64;
-    const std::string_view head = word.substr(0, kCompared);
-    const auto nearest = std::min_element(words.begin(), words.end(), [&](const auto& a, const auto& b) {
-        return edit_distance(head, a) < edit_distance(head, b);
-    });
-    if (nearest != words.end() &&
-        edit_distance(head, *nearest) <= 1 + std::max(head.size(), nearest->size()) / 3) {
-        return fmt::format("did you mean '{}'?", *nearest);
+    const std::string_view nearest = base::nearest_word(word, words);
+    if (!nearest.empty() &&
+        base::edit_distance(word, nearest) <= 1 + std::max(word.size(), nearest.size()) / 3) {
+        return fmt::format("did you mean '{}'?", nearest);
     }
     return fmt::format("{}: {}", what, fmt::join(words, ", "));
 }

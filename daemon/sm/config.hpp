@@ -24,12 +24,10 @@ struct SmConfig {
     bool lmc_on_enhanced_port0 = false;
     base::Duration sweep_interval = std::chrono::seconds{10};        ///< light sweep; zero: never
     base::Duration trap_hold_down = std::chrono::milliseconds{500};  ///< first reaction is at once, then this
-    std::uint32_t abandoned_sweeps_max = 3;  ///< then a sweep is finished best effort (C43)
-    std::uint32_t silent_probe_sweeps = 8;   ///< a silent device is asked again every n light sweeps
+    std::uint32_t silent_probe_sweeps = 8;  ///< a silent device is asked again every n light sweeps
 
     // [ports]
     std::uint8_t operational_vls_max = 5;  ///< code 1..5
-    mad::Mtu mtu_max = mad::Mtu::b4096;
     std::uint8_t subnet_timeout = 18;      ///< 0..31
     std::uint8_t packet_life_time = 0x12;  ///< SwitchInfo.LifeTimeValue 0..31
     std::uint8_t hoq_life = 0x12;
@@ -39,6 +37,7 @@ struct SmConfig {
     std::uint8_t width_enabled = 0;    ///< bits as LinkWidth; 0: leave alone
     std::uint8_t speed_enabled = 0;    ///< bits as PortInfo.LinkSpeedEnabled; 0: leave alone
     std::uint8_t speed_ext_enabled = 0;
+    std::uint8_t speed_ext2_enabled = 0;
     bool separate_arm = false;  ///< configuration and Armed in two Sets
 
     // [routing]

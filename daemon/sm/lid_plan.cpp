@@ -113,8 +113,40 @@ std::vector<Owner> owners_of(const Fabric& fabric, const LidPolicy& policy) {
     return owners;
 }
 
-/// Claims that are honoured in turn: those of the database first, then those seen in the fabric, by GUID.
-void keep_claims(const std::vector<Owner>& owners, const LidMap& remembered, LidSpace& space, LidMap& lids) {
+/// For each node, how many nodes its subnet has: itself and whom it reaches over links that are Active at both
+/// ends. Where two subnets have just been joined, the joint is not Active yet, and the sides are told apart.
+std::vector<std::uint32_t> subnet_sizes(const Fabric& fabric) {
+    constexpr std::uint32_t kUnseen = 0;
+    std::vector<std::uint32_t> sizes(fabric.nodes.size(), kUnseen);
+    std::vector<std::uint32_t> members;
+    const auto visit = [&](std::uint32_t n) {
+        if (sizes[n] == kUnseen) {
+            sizes[n] = 1;
+            members.push_back(n);
+        }
+    };
+    for (std::uint32_t start = 0; start < fabric.nodes.size(); ++start) {
+        members.clear();
+        visit(start);
+        for (std::size_t i = 0; i < members.size(); ++i) {
+            for (const fabric::Port& port : fabric.nodes[members[i]].ports) {
+                if (port.peer.node != kNoNode && port.info.state == mad::PortState::active &&
+                    fabric.port(port.peer).info.state == mad::PortState::active) {
+                    visit(port.peer.node);
+                }
+            }
+        }
+        for (const std::uint32_t n : members) {
+            sizes[n] = static_cast<std::uint32_t>(members.size());
+        }
+    }
+    return sizes;
+}
+
+/// Claims that are honoured in turn: those of the database first, then those seen in the fabric, the larger of
+/// joined subnets before the smaller, each by GUID.
+void keep_claims(const Fabric& fabric, const std::vector<Owner>& owners, const LidMap& remembered,
+                 LidSpace& space, LidMap& lids) {
     std::vector<const Owner*> by_guid;
     for (const Owner& owner : owners) {
         by_guid.push_back(&owner);
@@ -137,6 +169,9 @@ void keep_claims(const std::vector<Owner>& owners, const LidMap& remembered, Lid
             space.take(claim);
         }
     }
+    const std::vector<std::uint32_t> sizes = subnet_sizes(fabric);
+    std::stable_sort(by_guid.begin(), by_guid.end(),
+                     [&](auto* a, auto* b) { return sizes[a->ref.node] > sizes[b->ref.node]; });
     for (const Owner* owner : by_guid) {
         if (!lids.contains(owner->guid)) {
             keep(*owner, owner->in_fabric);
@@ -172,7 +207,7 @@ LidPlan plan_lids(const Fabric& fabric, const LidMap& remembered, const LidPolic
     plan.remembered = remembered;
     LidSpace space;
     const std::vector<Owner> owners = owners_of(fabric, policy);
-    keep_claims(owners, remembered, space, plan.lids);
+    keep_claims(fabric, owners, remembered, space, plan.lids);
     bool may_release = true;
     for (const Owner& owner : owners) {
         if (!plan.lids.contains(owner.guid)) {

@@ -42,10 +42,6 @@ void plan_addresses(const PortPlanInput& input, PortRef ref, PortTarget& target)
     mix(input.config.subnet_prefix, target);
 }
 
-mad::Mtu link_mtu(const Port& a, const Port& b, const SmConfig& config) {
-    return std::min({a.info.mtu_cap, b.info.mtu_cap, config.mtu_max});
-}
-
 std::uint8_t link_vls(const Port& a, const Port& b, const SmConfig& config) {
     return std::max<std::uint8_t>(1, std::min({a.info.vl_cap, b.info.vl_cap, config.operational_vls_max}));
 }
@@ -56,7 +52,7 @@ void plan_link(const PortPlanInput& input, const Node& node, const Port& port, P
     mad::PortInfo& set = target.set;
     const bool to_host = node.is_switch() && !input.fabric.nodes[port.peer.node].is_switch();
 
-    const mad::Mtu mtu = link_mtu(port, peer, config);
+    const mad::Mtu mtu = std::min(port.info.mtu_cap, peer.info.mtu_cap);
     const std::uint8_t vls = link_vls(port, peer, config);
     target.needs_bounce = set.neighbor_mtu != mtu || set.operational_vls != vls;
     own(set.neighbor_mtu, mtu, target);
@@ -100,6 +96,7 @@ void plan_rate(const PortPlanInput& input, const Node& node, const mad::PortInfo
     ask(config.width_enabled, widths, now.width_enabled, set.width_enabled);
     ask(config.speed_enabled, now.speed_supported, now.speed_enabled, set.speed_enabled);
     ask(config.speed_ext_enabled, now.speed_ext_supported, now.speed_ext_enabled, set.speed_ext_enabled);
+    ask(config.speed_ext2_enabled, now.speed_ext2_supported, now.speed_ext2_enabled, set.speed_ext2_enabled);
 }
 
 }  // namespace

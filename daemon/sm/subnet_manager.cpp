@@ -176,8 +176,8 @@ void SubnetManager::on_time(base::Instant now, Effects& out) {
     for (const Completion& completion : completions_) {
         dispatch(completion, now);
     }
-    if (std::holds_alternative<Idle>(phase_) && !pending_ && config_->sweep_interval > base::Duration{} &&
-        now >= next_light_) {
+    if (std::holds_alternative<Idle>(phase_) && config_->sweep_interval > base::Duration{} &&
+        now >= next_light_) {  // whatever else waits for the end of its hold-down
         want_sweep(SweepScope::light, "interval", now);
     }
     ask_audit(now);
@@ -198,7 +198,8 @@ std::optional<base::Instant> SubnetManager::next_deadline() const {
         }
         if (pending_) {
             sooner(pending_->not_before);
-        } else if (config_->sweep_interval > base::Duration{}) {
+        }
+        if (config_->sweep_interval > base::Duration{}) {
             sooner(next_light_);
         }
     }

@@ -115,12 +115,8 @@ private:
             lab().start();
         } else if (words[0] == "reload") {
             sm::SmConfig config;
-            const int value = std::stoi(words.at(2));
-            if (words[1] == "mtu") {
-                config.mtu_max = mad::mtu_from_bytes(static_cast<unsigned>(value));
-            } else {
-                config.operational_vls_max = static_cast<std::uint8_t>(value);
-            }
+            ASSERT_EQ(words.at(1), "operational_vls");
+            config.operational_vls_max = static_cast<std::uint8_t>(std::stoi(words.at(2)));
             lab().replace_config(config);
         } else {
             ADD_FAILURE() << "no such command: " << line;

@@ -484,6 +484,61 @@ TEST(Transactions, SilentDevicesDoNotCutTheWindow) {
     }
 }
 
+/// Lets every deadline pass until the table is empty; returns how long that took. Answers are `answered`'s.
+Duration run_out(Fixture& f, const std::function<bool(const Smp&)>& answered) {
+    Instant now = kStart;
+    while (true) {
+        for (const WireMad& mad : f.poll(now)) {
+            if (answered(smp_of(mad))) {
+                f.receive(reply_to(mad), now);
+            }
+        }
+        const auto deadline = f.table.next_deadline();
+        if (!deadline) {
+            if (f.table.queued() == 0) {
+                return now - kStart;
+            }
+            continue;
+        }
+        now = std::max(now, *deadline);
+        f.table.on_time(now, f.done);
+    }
+}
+
+TEST(Transactions, ADeadDeviceIsGivenUpAsAWhole) {
+    Fixture f({});
+    for (std::uint64_t i = 0; i < 36; ++i) {
+        f.submit(1, i);
+    }
+    f.submit(2, 100);
+    const Duration spent = run_out(f, [](const Smp& smp) { return smp.path.ports[1] == 2; });
+    EXPECT_EQ(spent, milliseconds{200 + 400 + 800 + 1600 + 8 * 200});
+    EXPECT_EQ(f.table.counters().sent, 1U + 4U * 4U + 32U) << "after the first four, one send each";
+    EXPECT_EQ(f.table.counters().timeouts, 36U);
+
+    // What is asked later, perhaps of another device under that id, has all its retries again.
+    f.submit(1, 200);
+    run_out(f, [](const Smp&) { return false; });
+    EXPECT_EQ(f.table.counters().sent, 49U + 4U);
+}
+
+TEST(Transactions, ADeviceThatAnswersAgainIsAskedAsBefore) {
+    Fixture f({});
+    for (std::uint64_t i = 0; i < 12; ++i) {
+        f.submit(1, i);
+    }
+    // It ignores four questions of a kind for good, answers the fifth, and needs two sends for the rest.
+    std::map<std::uint32_t, int> asked;
+    run_out(f, [&](const Smp& smp) {
+        const int times = ++asked[smp.header.modifier];
+        return smp.header.modifier == 4 || (smp.header.modifier > 4 && times == 2);
+    });
+    EXPECT_GE(std::count_if(f.done.begin(), f.done.end(),
+                            [](const auto& done) { return done.kind == Completion::Kind::reply; }),
+              5);
+    EXPECT_EQ(asked.at(11), 2) << "it lives: a lost question is repeated";
+}
+
 // A fabric that drops what exceeds its buffers: the window finds the size that passes, and grows back after.
 TEST(Transactions, CongestionCutsTheWindowAndItRecovers) {
     std::size_t room = 64;

@@ -83,11 +83,12 @@ lmc_on_enhanced_port0 = true
 sweep_interval = "1.5min"
 trap_hold_down = "250 us"
 [ports]
-mtu_max = 2048
+packet_life_time = 19
 operational_vls_max = 8
 hoq_life = 0x10
 width_enabled = ["4x", "2x"]
 speed_ext_enabled = ["HDR", "NDR"]
+speed_ext2_enabled = ["XDR"]
 [routing]
 engines = ["updn"]
 roots = ["0x2", "1", "0x0000000000000002"]
@@ -108,12 +109,13 @@ timeout = "20ms"
     EXPECT_TRUE(config.sm.lmc_on_enhanced_port0);
     EXPECT_EQ(config.sm.sweep_interval, seconds{90});
     EXPECT_EQ(config.sm.trap_hold_down, microseconds{250});
-    EXPECT_EQ(config.sm.mtu_max, mad::Mtu::b2048);
+    EXPECT_EQ(config.sm.packet_life_time, 19);
     EXPECT_EQ(config.sm.operational_vls_max, 4);  // the wire's code for 8 lanes
     EXPECT_EQ(config.sm.hoq_life, 16);
     EXPECT_EQ(config.sm.width_enabled, 2 | 16);
     EXPECT_EQ(config.sm.speed_enabled, 0);
     EXPECT_EQ(config.sm.speed_ext_enabled, 4 | 8);
+    EXPECT_EQ(config.sm.speed_ext2_enabled, 1);
     EXPECT_EQ(config.sm.routing.engines, std::vector<std::string>{"updn"});
     EXPECT_EQ(config.sm.routing.root_guids, (std::vector<mad::Guid>{mad::Guid{2}, mad::Guid{1}}));
     EXPECT_EQ(config.sm.routing.threads, 3U);
@@ -138,16 +140,16 @@ TEST(ConfigFile, DumpReadsBackToTheSameValues) {
 }
 
 TEST(ConfigFile, UnknownWordsNameTheNearest) {
-    EXPECT_EQ(bad("[ports]\nmtu = 4096\nmtu_mx = 4096\n"),
-              "t.toml:2:1: unknown key 'mtu' in [ports]; its keys are: operational_vls_max, mtu_max, "
+    EXPECT_EQ(bad("[ports]\nmtu = 4096\nhoq_lif = 16\n"),
+              "t.toml:2:1: unknown key 'mtu' in [ports]; its keys are: operational_vls_max, "
               "subnet_timeout, "
               "packet_life_time, hoq_life, hoq_life_hosts, vl_stall_count, error_threshold, width_enabled, "
-              "speed_enabled, speed_ext_enabled, separate_arm\n"
-              "t.toml:3:1: unknown key 'mtu_mx' in [ports]; did you mean 'mtu_max'?");
+              "speed_enabled, speed_ext_enabled, speed_ext2_enabled, separate_arm\n"
+              "t.toml:3:1: unknown key 'hoq_lif' in [ports]; did you mean 'hoq_life'?");
     EXPECT_EQ(bad("[rooting]\nthreads = 1\n"),
               "t.toml:1:2: unknown section 'rooting'; did you mean 'routing'?");
-    EXPECT_EQ(bad("[sm]\nmtu_max = 4096\n"),
-              "t.toml:2:1: mtu_max does not belong in [sm]: it is a key of [ports]");
+    EXPECT_EQ(bad("[sm]\nhoq_life = 18\n"),
+              "t.toml:2:1: hoq_life does not belong in [sm]: it is a key of [ports]");
     EXPECT_EQ(bad("lmc = 1\n"), "t.toml:1:1: lmc stands in no section: it is a key of [sm]");
     EXPECT_EQ(bad("sm = 1\n"),
               "t.toml:1:1: sm is an integer: it is a section, write [sm] on a line of its own");
@@ -166,8 +168,8 @@ TEST(ConfigFile, WrongTypesAndRanges) {
               "t.toml:2:7: lmc is a date or time: expected an integer, 0..7");
     EXPECT_EQ(bad("[ports]\nseparate_arm = 1\n"),
               "t.toml:2:16: separate_arm is an integer: expected a boolean, true or false");
-    EXPECT_EQ(bad("[ports]\nmtu_max = 1500\n"),
-              "t.toml:2:11: mtu_max = 1500 is none of its values: one of 256, 512, 1024, 2048, 4096 bytes");
+    EXPECT_EQ(bad("[ports]\noperational_vls_max = 3\n"),
+              "t.toml:2:23: operational_vls_max = 3 is none of its values: one of 1, 2, 4, 8, 15 data lanes");
     EXPECT_EQ(bad("[sm]\nsm_key = \"12345678901234567\"\n"),
               "t.toml:2:10: sm_key = '12345678901234567' is not a number of 64 bits: expected up to 16 hex "
               "digits, like "

@@ -107,6 +107,17 @@ TEST(Script, RebootWipesTablesAndHidesBehindAnActivePort0) {
     EXPECT_EQ(bench.sim.port_info(2, PortNum{1}).lid, lid_of(2));  // the neighbour was not reset
 }
 
+TEST(Script, AnAgentThatRebootsAtOnceWhileItWasSilentAnswers) {
+    SimBench bench(star_of_four());
+    bring_up(bench);
+    inject(bench, "reboot sw delay=10ms");
+    inject(bench, "reboot sw");
+    bench.pass(milliseconds{2});  // its links train
+    EXPECT_TRUE(bench.get(Attribute::node_info, 0, path_of({1})));
+    bench.pass(milliseconds{11});
+    EXPECT_TRUE(bench.get(Attribute::node_info, 0, path_of({1})));
+}
+
 TEST(Script, LinkDownIsSeenAtBothEndsAndComesBackInInit) {
     SimBench bench(four_switches());
     bring_up(bench);

@@ -281,6 +281,25 @@ TEST(FieldCase, C35_a_silent_device_that_wakes_up_joins) {
     EXPECT_EQ(wrong(lab), "");
 }
 
+// A switch that dies when it has answered for port 0 still owes 36 answers: it costs the retries of one.
+TEST(FieldCase, C9_a_switch_that_dies_under_discovery_is_given_up_as_a_whole) {
+    Lab lab(netlist("fat-tree:radix=36,levels=2"));
+    std::uint32_t spine = 0;
+    while (lab.sim.netlist().nodes[spine].description.find("spine") == std::string::npos) {
+        ++spine;
+    }
+    bool died = false;
+    lab.on_mad = [&](base::Instant, std::uint32_t node, const mad::Smp& smp, mad::MadStatus) {
+        if (!died && node == spine && smp.header.attribute == Attribute::port_info && smp.header.modifier == 0) {
+            died = true;
+            lab.inject(fmt::format("dead \"{}\"", lab.sim.netlist().nodes[spine].id));
+        }
+    };
+    const base::Duration needed = bring_up_time(lab);
+    EXPECT_TRUE(died);
+    EXPECT_LT(needed, seconds{6}) << base::format_duration(needed);
+}
+
 TEST(FieldCase, C35_a_silent_device_that_is_replaced_joins_at_once) {
     LabOptions options;
     options.at = "h1";

@@ -69,6 +69,64 @@ TEST(LidPlan, TheDatabaseGoesBeforeTheFabricAndTheFabricBeforeNew) {
     EXPECT_NE(plan.moves[0].find("from LID 70"), std::string::npos) << plan.moves[0];
 }
 
+/// Two stars, Active in themselves, whose switches have just been joined: the first with `here` hosts, whose port
+/// GUIDs are the lower ones, the second with `there`.
+Fabric joined(std::uint8_t here, std::uint8_t there) {
+    Fabric fabric = star(here);
+    const auto offset = static_cast<std::uint32_t>(fabric.nodes.size());
+    for (fabric::Node node : star(there).nodes) {
+        node.info.node_guid = Guid{node.info.node_guid.value() + 0x10000};
+        for (fabric::Port& port : node.ports) {
+            if (port.peer.node != fabric::kNoNode) {
+                port.peer.node += offset;
+            }
+            port.guid = port.guid == Guid{} ? Guid{} : Guid{port.guid.value() + 0x10000};
+        }
+        fabric.nodes.push_back(node);
+    }
+    for (fabric::Node& node : fabric.nodes) {
+        for (fabric::Port& port : node.ports) {
+            port.info.state = mad::PortState::active;
+        }
+    }
+    for (const std::uint32_t n : {0U, offset}) {
+        fabric::Port& port = fabric.nodes[n].ports.emplace_back();
+        fabric.nodes[n].info.num_ports = static_cast<std::uint8_t>(fabric.nodes[n].ports.size() - 1);
+        port.info.state = mad::PortState::init;
+    }
+    const PortNum here_port{static_cast<std::uint8_t>(here + 1)};
+    const PortNum there_port{static_cast<std::uint8_t>(there + 1)};
+    fabric.nodes[0].ports.back().peer = {offset, there_port};
+    fabric.nodes[offset].ports.back().peer = {0, here_port};
+    return fabric;
+}
+
+// C59: without memory the smaller of two joined subnets gives way, whatever its GUIDs, and only where they clash.
+TEST(FieldCase, C59_the_smaller_subnet_moves) {
+    for (const auto& [here, there] : {std::pair{3, 5}, std::pair{5, 3}}) {
+        Fabric fabric = joined(static_cast<std::uint8_t>(here), static_cast<std::uint8_t>(there));
+        const auto offset = static_cast<std::uint32_t>(here) + 1U;
+        for (std::uint32_t h = 1; h <= static_cast<std::uint32_t>(here); ++h) {
+            says(fabric, h, static_cast<std::uint16_t>(10 + h));
+        }
+        for (std::uint32_t h = 1; h <= static_cast<std::uint32_t>(there); ++h) {
+            says(fabric, offset + h, static_cast<std::uint16_t>(12 + h));  // clashes from 13 on
+        }
+        const LidPlan plan = plan_lids(fabric, {}, {});
+        const auto kept = [&](std::uint32_t first, int hosts) {
+            int same = 0;
+            for (std::uint32_t h = first; h < first + static_cast<std::uint32_t>(hosts); ++h) {
+                const fabric::Port& port = fabric.nodes[h].ports[1];
+                same += plan.lids.at(port.guid).base == port.info.lid ? 1 : 0;
+            }
+            return same;
+        };
+        const int clashes = std::min(here - 2, there);
+        EXPECT_EQ(kept(1, here), here > there ? here : here - clashes);
+        EXPECT_EQ(kept(offset + 1, there), there > here ? there : there - clashes);
+    }
+}
+
 // C59: two claims on one LID. Who is remembered stays; the newcomer moves; without memory the lower GUID
 // stays.
 TEST(FieldCase, C59_the_newcomer_of_a_clash_moves) {

@@ -68,10 +68,19 @@ TEST_F(PortPlan, BothEndsOfALinkAgreeOnTheSmallerCapability) {
         EXPECT_EQ(plan(ref).set.operational_vls, 2);
         EXPECT_TRUE(plan(ref).needs_bounce);
     }
-    config_.mtu_max = Mtu::b1024;
     config_.operational_vls_max = 1;
-    EXPECT_EQ(plan(kSwitchPort).set.neighbor_mtu, Mtu::b1024);
     EXPECT_EQ(plan(kHostPort).set.operational_vls, 1);
+}
+
+TEST_F(PortPlan, SpeedPolicyAsksOnlyForWhatThePortSupports) {
+    config_.speed_ext_enabled = 0x0C;  // HDR, NDR
+    config_.speed_ext2_enabled = 1;    // XDR
+    mad::PortInfo& info = fabric_.port(kHostPort).info;
+    info.speed_ext_supported = info.speed_ext_enabled = 0x0F;
+    EXPECT_EQ(plan(kHostPort).set.speed_ext_enabled, 0x0C);
+    EXPECT_EQ(plan(kHostPort).set.speed_ext2_enabled, 0) << "no XDR here: no change";
+    info.speed_ext2_supported = 1;
+    EXPECT_EQ(plan(kHostPort).set.speed_ext2_enabled, 1);
 }
 
 TEST_F(PortPlan, AddressesGoOnlyWhereTheyBelong) {
