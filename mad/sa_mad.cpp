@@ -17,7 +17,19 @@ static_assert(sizeof(SaMad::data) == IB_SA_DATA_SIZE);
 constexpr unsigned kRespTimeShift = 3;
 constexpr unsigned kRespTimeMax = 0x1F;
 
-RmppHeader read_rmpp(const ib_sa_mad_t& wire) {
+std::uint8_t flags_octet(const RmppHeader& rmpp) {
+    unsigned octet = (rmpp.response_time & kRespTimeMax) << kRespTimeShift;
+    octet |= rmpp.active ? IB_RMPP_FLAG_ACTIVE : 0U;
+    octet |= rmpp.first ? IB_RMPP_FLAG_FIRST : 0U;
+    octet |= rmpp.last ? IB_RMPP_FLAG_LAST : 0U;
+    return static_cast<std::uint8_t>(octet);
+}
+
+}  // namespace
+
+RmppHeader parse_rmpp_header(const MadBuffer& bytes) {
+    ib_rmpp_mad_t wire;
+    std::memcpy(&wire, bytes.data(), sizeof wire);
     return {.version = wire.rmpp_version,
             .type = static_cast<RmppType>(wire.rmpp_type),
             .response_time = static_cast<std::uint8_t>(wire.rmpp_flags >> kRespTimeShift),
@@ -29,24 +41,17 @@ RmppHeader read_rmpp(const ib_sa_mad_t& wire) {
             .payload_length = be32toh(wire.paylen_newwin)};
 }
 
-std::uint8_t flags_octet(const RmppHeader& rmpp) {
-    unsigned octet = (rmpp.response_time & kRespTimeMax) << kRespTimeShift;
-    octet |= rmpp.active ? IB_RMPP_FLAG_ACTIVE : 0U;
-    octet |= rmpp.first ? IB_RMPP_FLAG_FIRST : 0U;
-    octet |= rmpp.last ? IB_RMPP_FLAG_LAST : 0U;
-    return static_cast<std::uint8_t>(octet);
-}
-
-void write_rmpp(const RmppHeader& rmpp, ib_sa_mad_t& wire) {
+void write_rmpp_header(const RmppHeader& rmpp, MadBuffer& out) {
+    ib_rmpp_mad_t wire;
+    std::memcpy(&wire, out.data(), sizeof wire);
     wire.rmpp_version = rmpp.version;
     wire.rmpp_type = static_cast<std::uint8_t>(rmpp.type);
     wire.rmpp_flags = flags_octet(rmpp);
     wire.rmpp_status = rmpp.status;
     wire.seg_num = htobe32(rmpp.segment);
     wire.paylen_newwin = htobe32(rmpp.payload_length);
+    std::memcpy(out.data(), &wire, sizeof wire);
 }
-
-}  // namespace
 
 base::Result<SaMad> parse_sa_mad(std::span<const std::uint8_t> bytes) {
     const base::Result<MadHeader> header = parse_header(bytes);
@@ -62,10 +67,12 @@ base::Result<SaMad> parse_sa_mad(std::span<const std::uint8_t> bytes) {
                           fmt::format("management class 0x{:02x} is not subnet administration",
                                       static_cast<unsigned>(header->mgmt_class)));
     }
+    MadBuffer whole;
+    std::memcpy(whole.data(), bytes.data(), sizeof whole);
     ib_sa_mad_t wire;
     std::memcpy(&wire, bytes.data(), sizeof wire);
     SaMad mad{.header = *header,
-              .rmpp = read_rmpp(wire),
+              .rmpp = parse_rmpp_header(whole),
               .sm_key = be64toh(wire.sm_key),
               .attribute_offset = be16toh(wire.attr_offset),
               .component_mask = be64toh(wire.comp_mask)};
@@ -83,13 +90,13 @@ MadBuffer encode_sa_mad(const SaMad& mad) {
     wire.trans_id = htobe64(mad.header.tid);
     wire.attr_id = htobe16(static_cast<std::uint16_t>(mad.header.attribute));
     wire.attr_mod = htobe32(mad.header.modifier);
-    write_rmpp(mad.rmpp, wire);
     wire.sm_key = htobe64(mad.sm_key);
     wire.attr_offset = htobe16(mad.attribute_offset);
     wire.comp_mask = htobe64(mad.component_mask);
     std::memcpy(wire.data, mad.data.data(), sizeof wire.data);
     MadBuffer bytes{};
     std::memcpy(bytes.data(), &wire, sizeof wire);
+    write_rmpp_header(mad.rmpp, bytes);
     return bytes;
 }
 

@@ -62,6 +62,24 @@ inline constexpr MadStatus kSaRequestDenied = 0x0700;
 
 enum class RmppType : std::uint8_t { none = 0, data = 1, ack = 2, stop = 3, abort = 4 };
 
+inline constexpr std::uint8_t kRmppVersion = 1;
+
+/// RMPPStatus: why a transfer was stopped (resources alone) or aborted (the others; IBA 13.6.2.1).
+enum class RmppStatus : std::uint8_t {
+    normal = 0,
+    resources = 1,      ///< ResX
+    too_long = 118,     ///< T2L: the transfer took too long
+    bad_length = 119,   ///< Last flag and PayloadLength do not fit
+    bad_segment = 120,  ///< First flag and SegmentNumber do not fit
+    bad_type = 121,
+    window_too_small = 122,  ///< W2S: NewWindowLast before the SegmentNumber acknowledged
+    segment_too_big = 123,   ///< S2B: acknowledged what was not sent
+    bad_status = 124,        ///< a status that this type of packet may not carry
+    bad_version = 125,       ///< UnV
+    too_many_retries = 126,  ///< TMR
+    unspecified = 127,
+};
+
 struct RmppHeader {
     std::uint8_t version = 0;  ///< 1 where RMPP is in use
     RmppType type = RmppType::none;
@@ -86,7 +104,12 @@ struct SaMad {
     [[nodiscard]] SaMethod method() const { return static_cast<SaMethod>(header.method); }
 };
 
-/// Errors: parse where the class is not SubnAdm or the base version not 1. The class version is kept as it came.
+/// The RMPP header alone, of any MAD whose class has one.
+[[nodiscard]] RmppHeader parse_rmpp_header(const MadBuffer& bytes);
+void write_rmpp_header(const RmppHeader& rmpp, MadBuffer& out);
+
+/// Errors: parse where the class is not SubnAdm or the base version not 1. The class version is kept as it
+/// came.
 [[nodiscard]] base::Result<SaMad> parse_sa_mad(std::span<const std::uint8_t> bytes);
 [[nodiscard]] MadBuffer encode_sa_mad(const SaMad& mad);
 
