@@ -32,6 +32,17 @@ bool is_subnet_class(MgmtClass mgmt_class) {
     return mgmt_class == MgmtClass::subn_directed || mgmt_class == MgmtClass::subn_lid;
 }
 
+/// The source LID of a packet whose sender asks for these path bits (IBA 7.11.1).
+mad::Lid with_path_bits(const mad::PortInfo& info, std::uint8_t path_bits) {
+    const unsigned mask = (1U << info.lmc) - 1U;
+    return mad::Lid{static_cast<std::uint16_t>(info.lid.value() | (path_bits & mask))};
+}
+
+std::uint8_t path_bits_of(const mad::PortInfo& info, mad::Lid to) {
+    const unsigned mask = (1U << info.lmc) - 1U;
+    return to == mad::kLidPermissive ? std::uint8_t{0} : static_cast<std::uint8_t>(to.value() & mask);
+}
+
 /// The port of its device that a walk starts from: adapters use their own, switches choose by table.
 PortRef walk_start(const World& world, PortRef at) {
     return world.device(at.node).is_switch() ? PortRef{at.node, mad::PortNum{0}} : at;
@@ -42,52 +53,72 @@ PortRef walk_start(const World& world, PortRef at) {
 Engine::Engine(routing::Netlist netlist, const SimOptions& options)
     : world_(std::move(netlist), options, agenda_), agent_(world_), prng_(options.seed) {}
 
-base::Result<Engine::ClientId> Engine::join(const std::string& node, std::uint8_t port, Deliver deliver) {
-    PortRef at;
-    const auto first_linked = [&](std::uint32_t index) {
-        const Device& device = world_.device(index);
-        for (std::size_t number = 1; number < device.ports.size(); ++number) {
-            if (device.ports[number].peer_node != kNoNode) {
-                return mad::PortNum{static_cast<std::uint8_t>(number)};
-            }
+/// The first cabled port of an adapter; 0 where none is.
+mad::PortNum Engine::first_cabled(std::uint32_t node) const {
+    const Device& device = world_.device(node);
+    for (std::size_t number = 1; number < device.ports.size(); ++number) {
+        if (device.ports[number].peer_node != kNoNode) {
+            return mad::PortNum{static_cast<std::uint8_t>(number)};
         }
-        return mad::PortNum{0};
-    };
-    if (node.empty()) {
-        // The first adapter with a cable; where none has one, the first: it waits for its cable, as a real
-        // one would.
-        for (std::uint32_t index = 0; index < world_.size() && at.port.value() == 0; ++index) {
-            if (world_.device(index).info.type == mad::NodeType::ca &&
-                (at.node == kNoNode || first_linked(index).value() != 0)) {
-                at = {index, first_linked(index)};
-            }
-        }
-        if (at.node == kNoNode) {
-            return base::fail(base::ErrorKind::not_found,
-                              "there is no adapter to join at: name a node (--sim-node)");
-        }
-        at.port = std::max(at.port, mad::PortNum{1});
-    } else if (const std::optional<std::uint32_t> found = world_.find_node(node)) {
-        const Device& device = world_.device(*found);
-        at = {*found, device.is_switch() ? mad::PortNum{0} : first_linked(*found)};
-        if (!device.is_switch() && at.port.value() == 0) {
-            at.port = mad::PortNum{1};
-        }
-    } else {
-        return base::fail(
-            base::ErrorKind::not_found,
-            fmt::format("no node '{}' in {}: give a description, id or GUID", node, world_.netlist().origin));
     }
-    const Device& device = world_.device(at.node);
-    if (port != 0 && !device.is_switch()) {
-        at.port = mad::PortNum{port};
+    return mad::PortNum{0};
+}
+
+/// The first adapter with a cable; where none has one, the first: it waits for its cable, as a real one would.
+base::Result<std::uint32_t> Engine::first_adapter() const {
+    std::optional<std::uint32_t> first;
+    for (std::uint32_t node = 0; node < world_.size(); ++node) {
+        if (world_.device(node).info.type != mad::NodeType::ca) {
+            continue;
+        }
+        if (first_cabled(node).value() != 0) {
+            return node;
+        }
+        first = first ? first : node;
     }
-    if (!device.has_port(at.port.value())) {
+    if (!first) {
         return base::fail(base::ErrorKind::not_found,
-                          fmt::format("'{}' has no port {}: its last is {}", device.description, at.port,
+                          "there is no adapter to join at: name a node (--sim-node)");
+    }
+    return *first;
+}
+
+base::Result<PortRef> Engine::locate(const std::string& node, std::uint8_t port) const {
+    base::Result<std::uint32_t> found = std::uint32_t{0};
+    if (node.empty()) {
+        found = first_adapter();
+    } else if (const std::optional<std::uint32_t> index = world_.find_node(node)) {
+        found = *index;
+    } else {
+        const auto [name, number] = split_port(node);
+        const std::optional<std::uint32_t> shorter = number ? world_.find_node(name) : std::nullopt;
+        if (!shorter) {
+            return base::fail(base::ErrorKind::not_found,
+                              fmt::format("no node '{}' in {}: give a description, id or GUID", node,
+                                          world_.netlist().origin));
+        }
+        found = *shorter;
+        port = port != 0 ? port : number->value();
+    }
+    if (!found) {
+        return tl::unexpected<base::Error>(found.error());
+    }
+    const Device& device = world_.device(*found);
+    if (device.is_switch()) {
+        return PortRef{*found, mad::PortNum{0}};
+    }
+    const mad::PortNum chosen = port != 0 ? mad::PortNum{port} : std::max(first_cabled(*found), mad::PortNum{1});
+    if (!device.has_port(chosen.value())) {
+        return base::fail(base::ErrorKind::not_found,
+                          fmt::format("'{}' has no port {}: its last is {}", device.description, chosen,
                                       device.info.num_ports));
     }
+    return PortRef{*found, chosen};
+}
+
+Engine::ClientId Engine::join(PortRef at, Deliver deliver) {
     clients_.push_back(Client{.at = at, .deliver = std::move(deliver)});
+    clients_at_[at].push_back(static_cast<ClientId>(clients_.size() - 1));
     return static_cast<ClientId>(clients_.size() - 1);
 }
 
@@ -162,8 +193,9 @@ void Engine::send(ClientId client, const mad::WireMad& mad, base::Instant now) {
     }
     packet.to = mad.address;
     packet.source = clients_[client].at;
-    const mad::PortInfo& own = world_.device(packet.source.node).address_port(packet.source.port).info;
-    packet.from_lid = own.lid;
+    const Port& own = world_.device(packet.source.node).address_port(packet.source.port);
+    packet.from_lid = with_path_bits(own.info, mad.address.path_bits);
+    packet.pkey = own.pkey(mad.address.pkey_index);
     if (!header->is_response()) {
         packet.asker = client;
     }
@@ -243,20 +275,18 @@ bool Engine::goes_to_client(const Packet& packet) const {
 
 /// The client at the port where the packet arrived: the asker of an answer, else the SM, else the first.
 std::optional<Engine::ClientId> Engine::receiver(const Packet& packet) const {
-    const std::uint32_t node = packet.at.node;
-    const bool is_switch = world_.device(node).is_switch();
-    std::optional<ClientId> best;
+    const auto found = clients_at_.find(walk_start(world_, packet.at));
+    if (found == clients_at_.end()) {
+        return std::nullopt;
+    }
     const bool response = packet.head().is_response();
     const std::uint64_t hint = packet.asker ? *packet.asker : packet.head().tid >> 32U;
-    for (ClientId id = 0; id < clients_.size(); ++id) {
-        const Client& client = clients_[id];
-        if (client.at.node != node || (!is_switch && client.at.port != packet.at.port)) {
-            continue;
-        }
+    std::optional<ClientId> best;
+    for (const ClientId id : found->second) {
         if (response && id == hint) {
             return id;
         }
-        if (!best || (!response && client.is_sm && !clients_[*best].is_sm)) {
+        if (!best || (!response && clients_[id].is_sm && !clients_[*best].is_sm)) {
             best = id;
         }
     }
@@ -274,6 +304,8 @@ void Engine::arrive(std::uint32_t slot) {
         traps_.repress(packet.at.node, header.tid);
         release(slot);
     } else if (packet.is_smp && !packet.directed() && !world_.options().lid_routed_smps) {
+        lose(slot);
+    } else if (!packet.is_smp && !pkey_index_at(packet.at, packet.pkey)) {
         lose(slot);
     } else {
         queue_for_agent(slot);
@@ -324,11 +356,13 @@ void Engine::serve(std::uint32_t slot) {
     }
     packet.bytes = serve_performance(world_, packet.at, packet.bytes, packet.header);
     packet.header.method = static_cast<std::uint8_t>(Method::get_resp);
-    answer(slot);
+    answer(slot, walk_answer(packet));
 }
 
 void Engine::serve_smp(std::uint32_t slot) {
     Packet& packet = packets_[slot];
+    // A port that a Set takes down falls once the answer has left by it.
+    const std::optional<Arrival> way_back = walk_answer(packet);
     Answer result;
     if (packet.verdict.status) {
         result = Answer::failed(*packet.verdict.status, packet.smp.data);
@@ -356,7 +390,7 @@ void Engine::serve_smp(std::uint32_t slot) {
     if (packet.verdict.wrong_tid) {
         packet.smp.header.tid ^= kTidSpoiler;
     }
-    answer(slot);
+    answer(slot, way_back);
 }
 
 std::optional<Arrival> Engine::walk_answer(const Packet& packet) {
@@ -368,14 +402,17 @@ std::optional<Arrival> Engine::walk_answer(const Packet& packet) {
 }
 
 /// Sends the packet, now an answer, back to who asked.
-void Engine::answer(std::uint32_t slot) {
+void Engine::answer(std::uint32_t slot, const std::optional<Arrival>& arrival) {
     Packet& packet = packets_[slot];
-    const std::optional<Arrival> arrival = walk_answer(packet);
     if (!arrival) {
         lose(slot);
         return;
     }
+    // The answer comes from the LID that was asked, whichever of the port's it is.
+    const mad::Lid asked = packet.to.lid;
+    packet.to.lid = packet.from_lid;
     packet.from_lid = world_.device(packet.at.node).address_port(packet.at.port).info.lid;
+    packet.from_lid = asked != mad::kLidPermissive && !packet.directed() ? asked : packet.from_lid;
     packet.source = packet.at;
     packet.at = arrival->at;
     const base::Instant when = now_ + world_.options().hop_delay * arrival->hops + packet.verdict.delay;
@@ -387,26 +424,56 @@ void Engine::answer(std::uint32_t slot) {
     }
 }
 
-mad::WireMad Engine::wire_form(const Packet& packet) {
+/// The index under which a port holds the partner of a P_Key; empty where it has none (IBA 10.9.3).
+std::optional<std::uint16_t> Engine::pkey_index_at(PortRef at, mad::PKey pkey) const {
+    constexpr std::uint16_t kFullMember = 0x8000;
+    constexpr std::uint16_t kPartition = 0x7FFF;
+    const Port& port = world_.device(at.node).address_port(at.port);
+    const std::size_t held = std::max<std::size_t>(port.pkeys.size(), 1);
+    for (std::size_t index = 0; index < held; ++index) {
+        const std::uint16_t own = port.pkey(index).value();
+        const bool same = (own & kPartition) != 0 && (own & kPartition) == (pkey.value() & kPartition);
+        if (same && ((own | pkey.value()) & kFullMember) != 0) {
+            return static_cast<std::uint16_t>(index);
+        }
+    }
+    return std::nullopt;
+}
+
+/// The packet as its receiver sees it; empty where the receiver's queue pair drops it (P_Key).
+std::optional<mad::WireMad> Engine::wire_form(const Packet& packet) const {
     mad::WireMad out;
     out.bytes = packet.is_smp ? mad::encode_smp(packet.smp) : packet.bytes;
     out.address = packet.to;
     out.address.lid = packet.directed() ? mad::kLidPermissive : packet.from_lid;
     out.address.qp = packet.is_smp ? 0 : 1;
+    out.address.path_bits = path_bits_of(world_.device(packet.at.node).address_port(packet.at.port).info,
+                                         packet.to.lid);
+    if (packet.to.grh_gid) {
+        const Port& source = world_.device(packet.source.node).address_port(packet.source.port);
+        out.address.grh_gid = mad::Gid{.prefix = source.info.gid_prefix, .interface_id = source.guid};
+    }
+    if (!packet.is_smp) {
+        const std::optional<std::uint16_t> index = pkey_index_at(packet.at, packet.pkey);
+        if (!index) {
+            return std::nullopt;
+        }
+        out.address.pkey_index = *index;
+    }
     return out;
 }
 
 void Engine::deliver(std::uint32_t slot) {
     const std::optional<ClientId> client = receiver(packets_[slot]);
-    if (!client) {
+    std::optional<mad::WireMad> mad = client ? wire_form(packets_[slot]) : std::nullopt;
+    if (!mad) {
         lose(slot);
         return;
     }
-    mad::WireMad mad = wire_form(packets_[slot]);
     release(slot);
     ++counters_.delivered;
     if (clients_[*client].deliver) {
-        clients_[*client].deliver(std::move(mad));
+        clients_[*client].deliver(std::move(*mad));
     }
 }
 

@@ -1,8 +1,8 @@
 // DOC: the simulator's machine: packets, clients and the events that move them.
 //
 // A MAD's life is four events: depart (it leaves its source and its way is walked at once), arrive (after
-// hops * hop_delay it queues at the device's agent, which serves one MAD at a time), serve (it is answered;
-// the answer's way back is walked, so a link lost meanwhile loses it) and deliver. Packets live in slots that
+// hops * hop_delay it queues at the device's agent, which serves one MAD at a time), serve (the answer's way
+// back is walked, so a link lost meanwhile loses it; then it is answered) and deliver. Packets live in slots that
 // are used again; an event names the slot. Everything runs on the caller's thread inside advance().
 //
 // engine.cpp moves packets, script.cpp applies faults.
@@ -24,6 +24,9 @@
 
 namespace ibf::sim {
 
+/// "name/12" apart; the port is empty where there is no such ending.
+[[nodiscard]] std::pair<std::string, std::optional<mad::PortNum>> split_port(const std::string& where);
+
 class Engine {
 public:
     using ClientId = Simulator::ClientId;
@@ -33,7 +36,10 @@ public:
 
     [[nodiscard]] World& world() { return world_; }
     [[nodiscard]] const World& world() const { return world_; }
-    [[nodiscard]] base::Result<ClientId> join(const std::string& node, std::uint8_t port, Deliver deliver);
+    /// As Simulator::locate.
+    [[nodiscard]] base::Result<PortRef> locate(const std::string& node, std::uint8_t port) const;
+    [[nodiscard]] ClientId join(PortRef at, Deliver deliver);
+    [[nodiscard]] std::size_t in_flight() const { return packets_.size() - free_packets_.size(); }
     [[nodiscard]] mad::LocalPort local_port(ClientId client) const;
     void set_is_sm(ClientId client, bool on);
     void send(ClientId client, const mad::WireMad& mad, base::Instant now);
@@ -59,6 +65,7 @@ private:
         mad::MadHeader header;   ///< other classes
         mad::MadAddress to;      ///< as the sender addressed it
         mad::Lid from_lid{};
+        mad::PKey pkey{};  ///< of classes on QP1: the one in force at the sender's index
         PortRef source;
         PortRef at;                     ///< where it arrived
         std::optional<ClientId> asker;  ///< the client whose request this is, or is the answer to
@@ -79,6 +86,10 @@ private:
         bool down = false;       ///< flap: the link is in its down half
     };
 
+    // --- clients (engine.cpp) ---
+    [[nodiscard]] mad::PortNum first_cabled(std::uint32_t node) const;
+    [[nodiscard]] base::Result<std::uint32_t> first_adapter() const;
+
     // --- packets (engine.cpp) ---
     [[nodiscard]] std::uint32_t acquire();
     void release(std::uint32_t slot);
@@ -89,12 +100,13 @@ private:
     void queue_for_agent(std::uint32_t slot);
     void serve(std::uint32_t slot);
     void serve_smp(std::uint32_t slot);
-    void answer(std::uint32_t slot);
+    void answer(std::uint32_t slot, const std::optional<Arrival>& arrival);
     void deliver(std::uint32_t slot);
     [[nodiscard]] std::optional<Arrival> walk_answer(const Packet& packet);
     [[nodiscard]] bool goes_to_client(const Packet& packet) const;
     [[nodiscard]] std::optional<ClientId> receiver(const Packet& packet) const;
-    [[nodiscard]] static mad::WireMad wire_form(const Packet& packet);
+    [[nodiscard]] std::optional<std::uint16_t> pkey_index_at(PortRef at, mad::PKey pkey) const;
+    [[nodiscard]] std::optional<mad::WireMad> wire_form(const Packet& packet) const;
     void count(const mad::MadHeader& header);
 
     // --- traps ---
@@ -123,6 +135,7 @@ private:
     base::Prng prng_;
     base::Instant now_{};
     std::deque<Client> clients_;
+    std::map<PortRef, std::vector<ClientId>> clients_at_;
     std::deque<Packet> packets_;  ///< a deque: slots stay put while a delivery sends anew
     std::vector<std::uint32_t> free_packets_;
     std::vector<Fault> scheduled_;

@@ -135,7 +135,8 @@ Answer Agent::set_port_info(PortRef at, const mad::Smp& request, base::Instant n
         return Answer::refused(*broken, request.data);
     }
     world_.port(target).store(settings_after(context, wanted));
-    move_link(target, wanted, now);
+    // A port that falls does so after the answer, which therefore shows the state before: a manager that reads Down
+    // there takes nothing else from it (C14-24.2.1), and OpenSM would forget the LID that it has just set.
     Answer answer = get_port_info(at, request, KeyCheck::open);
     if (wanted.client_reregister) {
         // The bit shows in the answer to the Set that asked for it and reads as 0 ever after.
@@ -143,6 +144,7 @@ Answer Agent::set_port_info(PortRef at, const mad::Smp& request, base::Instant n
         info.client_reregister = true;
         answer.data = mad::encode(info);
     }
+    move_link(target, wanted, now);
     return answer;
 }
 

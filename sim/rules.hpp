@@ -37,7 +37,7 @@ enum class Rule : std::uint8_t {
     lft_block_range,     ///< the block lies below LinearFDBCap
     lft_above_top,       ///< LinearFDBTop is raised before the block is written
     lft_port,            ///< an entry names a port of the switch, or 255
-    multicast_fdb_top,   ///< within the multicast table, or 0xBFFF
+    multicast_fdb_top,   ///< within the multicast table, 0 (not in use) or 0xBFFF (no entry)
     mft_block_range,     ///< block and position lie within the table
     pkey_block_range,    ///< the block lies within the port's table
     guid_block_range,    ///< the block lies within GUIDCap

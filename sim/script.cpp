@@ -30,7 +30,12 @@ bool is_about_cable(Kind kind) {
     return kind == Kind::link_down || kind == Kind::link_up || kind == Kind::flap || kind == Kind::one_way;
 }
 
-/// "name/12" apart; the port is empty where there is no such ending.
+base::Duration period_of(const Fault& fault) {
+    return fault.delay.count() > 0 ? fault.delay : kDefaultPeriod;
+}
+
+}  // namespace
+
 std::pair<std::string, std::optional<PortNum>> split_port(const std::string& where) {
     const std::size_t slash = where.rfind('/');
     const std::string digits = slash == std::string::npos ? "" : where.substr(slash + 1);
@@ -42,12 +47,6 @@ std::pair<std::string, std::optional<PortNum>> split_port(const std::string& whe
     }
     return {where.substr(0, slash), PortNum{static_cast<std::uint8_t>(std::stoul(digits))}};
 }
-
-base::Duration period_of(const Fault& fault) {
-    return fault.delay.count() > 0 ? fault.delay : kDefaultPeriod;
-}
-
-}  // namespace
 
 /// The devices, or the cabled ports, that a fault is about.
 base::Result<std::vector<PortRef>> Engine::find_targets(const Fault& fault) const {

@@ -19,7 +19,23 @@ Simulator::~Simulator() = default;
 
 base::Result<Simulator::ClientId> Simulator::join(const std::string& node, std::uint8_t port,
                                                   std::function<void(mad::WireMad&&)> deliver) {
-    return impl_->engine.join(node, port, std::move(deliver));
+    const base::Result<PortRef> at = impl_->engine.locate(node, port);
+    if (!at) {
+        return tl::unexpected<base::Error>(at.error());
+    }
+    return impl_->engine.join(*at, std::move(deliver));
+}
+
+Simulator::ClientId Simulator::join(const Place& place, std::function<void(mad::WireMad&&)> deliver) {
+    return impl_->engine.join(PortRef{place.node, place.port}, std::move(deliver));
+}
+
+base::Result<Simulator::Place> Simulator::locate(const std::string& node, std::uint8_t port) const {
+    const base::Result<PortRef> at = impl_->engine.locate(node, port);
+    if (!at) {
+        return tl::unexpected<base::Error>(at.error());
+    }
+    return Place{.node = at->node, .port = at->port};
 }
 
 mad::LocalPort Simulator::local_port(ClientId client) const {
@@ -52,6 +68,14 @@ void Simulator::advance(base::Instant until) {
 
 std::optional<base::Instant> Simulator::next_event() const {
     return impl_->engine.next_event();
+}
+
+std::size_t Simulator::in_flight() const {
+    return impl_->engine.in_flight();
+}
+
+const World& Simulator::world() const {
+    return std::as_const(impl_->engine).world();
 }
 
 const routing::Netlist& Simulator::netlist() const {

@@ -88,6 +88,8 @@ struct SimCounters {
     std::vector<std::pair<std::string, std::uint64_t>> by_kind;  ///< "Get NodeInfo", count
 };
 
+class World;
+
 class Simulator {
 public:
     Simulator(routing::Netlist netlist, const SimOptions& options);
@@ -95,12 +97,22 @@ public:
     Simulator(const Simulator&) = delete;
     Simulator& operator=(const Simulator&) = delete;
 
-    /// Joins at a node (by description, id or GUID) and, for adapters, a port (0: the first linked one; a
-    /// switch joins at its port 0). Empty name: the first CA with a link, else the first. `deliver` gets what
-    /// arrives there.
+    /// Where a client can join: a port of an adapter or router, port 0 of a switch.
+    struct Place {
+        std::uint32_t node = 0;
+        mad::PortNum port{};
+        auto operator<=>(const Place&) const = default;
+    };
+    /// A node by description, id or GUID, or "NODE/PORT"; and, for adapters, a port (0: the one that `node`
+    /// names, else the first cabled one). Empty name: the first CA with a cable, else the first. Errors:
+    /// not_found.
+    [[nodiscard]] base::Result<Place> locate(const std::string& node, std::uint8_t port) const;
+
+    /// Joins where locate() says. `deliver` gets what arrives there.
     using ClientId = std::uint32_t;
     [[nodiscard]] base::Result<ClientId> join(const std::string& node, std::uint8_t port,
                                               std::function<void(mad::WireMad&&)> deliver);
+    [[nodiscard]] ClientId join(const Place& place, std::function<void(mad::WireMad&&)> deliver);
     [[nodiscard]] mad::LocalPort local_port(ClientId client) const;
     void set_is_sm(ClientId client, bool on);
     /// What the client at that port answers SMInfo itself: the simulator forwards SMInfo Gets for a port with
@@ -118,9 +130,12 @@ public:
     /// Runs everything due up to and including `until`.
     void advance(base::Instant until);
     [[nodiscard]] std::optional<base::Instant> next_event() const;
+    /// MADs under way or queued at an agent.
+    [[nodiscard]] std::size_t in_flight() const;
 
     // --- what outside checkers read (never the SM under test) ---
     [[nodiscard]] const routing::Netlist& netlist() const;  ///< as built; removed nodes stay listed
+    [[nodiscard]] const World& world() const;               ///< everything; see world.hpp
     [[nodiscard]] mad::PortInfo port_info(std::uint32_t node, mad::PortNum port) const;
     [[nodiscard]] mad::SwitchInfo switch_info(std::uint32_t node) const;
     [[nodiscard]] std::uint8_t lft_entry(std::uint32_t node, mad::Lid lid) const;
