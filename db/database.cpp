@@ -749,6 +749,12 @@ Result<Stored> Database::load() {
     return stored;
 }
 
+Result<void> Database::forget_tables() {
+    Sql& sql = *impl_->sql;
+    sql.run("BEGIN IMMEDIATE; DELETE FROM lft");
+    return sql.commit();
+}
+
 Result<void> Database::apply(const Batch& batch) {
     Sql& sql = *impl_->sql;
     sql.run("BEGIN IMMEDIATE");

@@ -39,6 +39,8 @@ public:
 
     /// What the last run left. Takes the clean-stop marker away, on the disk, before it returns.
     [[nodiscard]] base::Result<Stored> load();
+    /// Drops every stored table: of a run whose beginning was not recorded, none can be believed later.
+    [[nodiscard]] base::Result<void> forget_tables();
     /// One transaction. Errors: io (disk full, locked, read-only); nothing of the batch is kept then.
     [[nodiscard]] base::Result<void> apply(const Batch& batch);
     [[nodiscard]] const std::string& path() const;
@@ -63,6 +65,10 @@ public:
     /// on change.
     Writer(std::unique_ptr<Database> database, std::size_t queue_max,
            std::function<void(std::string)> report);
+    /// Without a database yet (`state` says why): `open` is tried again before each write. What another run left in
+    /// it is not believed any more, and history goes on behind what is there.
+    using Opener = std::function<base::Result<std::unique_ptr<Database>>()>;
+    Writer(Opener open, std::size_t queue_max, std::string state, std::function<void(std::string)> report);
     ~Writer();  ///< writes what waits, then stops
     Writer(const Writer&) = delete;
     Writer& operator=(const Writer&) = delete;

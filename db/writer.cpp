@@ -92,10 +92,15 @@ struct Writer::Impl {
         : database(std::move(to)), history_max(queue_max), report(std::move(on_change)), waiting(queue_max) {}
 
     void run();
+    [[nodiscard]] base::Result<void> write_batch(Batch& batch);
+    [[nodiscard]] base::Result<void> open_late();
     void write(std::unique_lock<std::mutex>& lock);
     void put_back(Batch&& batch);
 
-    const std::unique_ptr<Database> database;  ///< the thread's alone
+    std::unique_ptr<Database> database;  ///< the thread's alone, as the next three
+    Opener open;
+    std::uint64_t sweeps_before = 0;  ///< ids that an earlier run used up, where this one did not know of them
+    std::uint64_t events_before = 0;
     const std::size_t history_max;
     const std::function<void(std::string)> report;
     std::string said = "ok";  ///< the thread's alone
@@ -121,11 +126,49 @@ void Writer::Impl::put_back(Batch&& batch) {
     dropped += waiting.absorb(newer.take());
 }
 
+base::Result<void> Writer::Impl::open_late() {
+    auto opened = open();
+    if (!opened) {
+        return tl::unexpected(opened.error());
+    }
+    const auto stored = (*opened)->load();
+    if (!stored) {
+        return tl::unexpected(stored.error());
+    }
+    if (auto forgotten = (*opened)->forget_tables(); !forgotten) {
+        return forgotten;
+    }
+    sweeps_before = stored->last_sweep_id;
+    events_before = stored->last_event_id;
+    database = std::move(*opened);
+    return {};
+}
+
+base::Result<void> Writer::Impl::write_batch(Batch& batch) {
+    if (!database) {
+        if (auto opened = open_late(); !opened) {
+            return opened;
+        }
+    }
+    if (sweeps_before == 0 && events_before == 0) {
+        return database->apply(batch);
+    }
+    Batch numbered = batch;
+    for (Record& record : numbered) {
+        if (auto* sweep = std::get_if<SweepRecord>(&record)) {
+            sweep->id += sweeps_before;
+        } else if (auto* event = std::get_if<EventRow>(&record)) {
+            event->id += events_before;
+        }
+    }
+    return database->apply(numbered);
+}
+
 /// One attempt, with the lock released while the disk works.
 void Writer::Impl::write(std::unique_lock<std::mutex>& lock) {
     Batch batch = waiting.take();
     lock.unlock();
-    const auto result = database->apply(batch);
+    const auto result = write_batch(batch);
     if (std::string state = result ? "ok" : result.error().message; state != said) {
         said = std::move(state);
         report(said);
@@ -167,6 +210,13 @@ void Writer::Impl::run() {
 Writer::Writer(std::unique_ptr<Database> database, std::size_t queue_max,
                std::function<void(std::string)> report)
     : impl_(std::make_unique<Impl>(std::move(database), queue_max, std::move(report))) {
+    impl_->thread = std::thread([impl = impl_.get()] { impl->run(); });
+}
+
+Writer::Writer(Opener open, std::size_t queue_max, std::string state, std::function<void(std::string)> report)
+    : impl_(std::make_unique<Impl>(nullptr, queue_max, std::move(report))) {
+    impl_->open = std::move(open);
+    impl_->said = std::move(state);
     impl_->thread = std::thread([impl = impl_.get()] { impl->run(); });
 }
 

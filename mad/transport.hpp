@@ -44,6 +44,10 @@ public:
     Transport& operator=(const Transport&) = delete;
     virtual ~Transport() = default;
 
+    /// Why the port will never deliver again (the adapter was removed, its driver loaded anew).
+    using Lost = std::function<void(std::string)>;
+    /// Whom to tell, at most once, from the transport's thread. Called before start(); a simulated port is never lost.
+    virtual void when_lost(Lost lost) { static_cast<void>(lost); }
     /// Starts delivery. Called once.
     virtual void start(Sink sink) = 0;
     /// Hands one MAD to the wire. Never blocks for long; an error is about this MAD only.

@@ -28,6 +28,7 @@ using std::chrono::milliseconds;
 constexpr const char* kSysfsRoot = SYS_INFINIBAND;
 constexpr int kReceivePollMs = 200;  ///< how long a stop may take
 constexpr milliseconds kReceiveErrorPause{100};
+constexpr unsigned kReceiveErrorsMost = 20;  ///< in a row, two seconds: the descriptor is dead
 constexpr milliseconds kKernelTimerSlack{30};  ///< seven ticks at 250 Hz
 
 /// One MAD with umad's header in front, as read and written.
@@ -112,6 +113,7 @@ public:
         // pointer when a MAD arrives (the trap that tells of our own IsSM bit) while they are taken away.
     }
 
+    void when_lost(Lost lost) override { lost_ = std::move(lost); }
     void start(Sink sink) override;
     base::Result<void> send(const WireMad& mad) override;
     [[nodiscard]] LocalPort local_port() const override { return local_; }
@@ -124,6 +126,7 @@ private:
     const int directed_agent_;
     const int lid_agent_;
     const LocalPort local_;
+    Lost lost_;
     OpenFile issm_;
     UmadBuffer send_buffer_;
     std::atomic<bool> stopping_{false};
@@ -145,7 +148,7 @@ void UmadTransport::start(Sink sink) {
 /// fails.
 void UmadTransport::receive_loop(const Sink& sink) {
     UmadBuffer buffer;
-    bool complained = false;
+    unsigned failures = 0;  // in a row
     while (!stopping_) {
         int length = sizeof(MadBuffer);
         const int agent = umad_recv(port_, buffer.umad(), &length, kReceivePollMs);
@@ -153,14 +156,17 @@ void UmadTransport::receive_loop(const Sink& sink) {
             continue;
         }
         if (agent < 0) {
-            if (!std::exchange(complained, true)) {
-                base::log(base::LogLevel::error, "{}/{}: receiving fails ({}): was the device removed?",
-                          local_.device, local_.port, std::strerror(-agent));
+            if (++failures == kReceiveErrorsMost) {
+                if (lost_) {
+                    lost_(fmt::format("{}/{}: receiving fails ({}): was the adapter removed, or its driver loaded anew?",
+                                      local_.device, local_.port, std::strerror(-agent)));
+                }
+                return;
             }
             std::this_thread::sleep_for(kReceiveErrorPause);
             continue;
         }
-        complained = false;
+        failures = 0;
         // A status means that our own request came back because its time was up: the sender knows.
         if (umad_status(buffer.umad()) != 0 || length != static_cast<int>(sizeof(MadBuffer))) {
             continue;

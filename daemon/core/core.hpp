@@ -71,6 +71,7 @@ public:
     /// The newest snapshot; the same pointer until something changed. `now` stamps a new one.
     [[nodiscard]] std::shared_ptr<const fabric::Snapshot> snapshot(base::Instant now);
     [[nodiscard]] bool at_rest() const { return sm_.at_rest(); }
+    [[nodiscard]] bool only_retries_left() const { return sm_.only_retries_left(); }
     [[nodiscard]] const FlightRecorder& recorder() const { return recorder_; }
 
 private:

@@ -78,6 +78,7 @@ struct OtherSm {
     std::uint8_t priority = 0;
     mad::SmState state = mad::SmState::not_active;
     bool same_key = true;
+    bool answered = true;  ///< false: the port says IsSM, its SM did not answer SMInfo
     std::uint32_t act_count = 0;
     PortRef at;
 };

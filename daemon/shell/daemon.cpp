@@ -69,6 +69,7 @@ base::Result<void> Daemon::prepare() {
     std::signal(SIGPIPE, SIG_IGN);
     loop_->watch(received_.wake_fd(), [this] { on_mads(); });
     loop_->watch(events_.wake_fd(), [this] { on_events(); });
+    loop_->watch(lost_.wake_fd(), [this] { on_transport_lost(); });
     if (auto opened = open_database(); !opened) {
         return opened;
     }
@@ -83,16 +84,26 @@ base::Result<void> Daemon::prepare() {
     }
     auto api = ApiServer::start(
         socket, [this] { return shown(); },
-        [this](api::AdminCommand command) {
-            if (!events_.push(core::Event{core::AdminRequested{command}})) {
-                log(LogLevel::warning, "a command was refused: too many wait");
-            }
-        });
+        [this](api::AdminCommand command) { take_command(command); });
     if (!api) {
         return tl::unexpected(api.error());
     }
     api_ = std::move(*api);
     return {};
+}
+
+/// Called by the API's threads. A command that waits already is not queued again: it will do for both, and clients
+/// cannot fill the mailbox.
+void Daemon::take_command(api::AdminCommand command) {
+    if (!commands_waiting_[static_cast<std::size_t>(command.kind)].exchange(true)) {
+        IBF_CHECK(events_.push(core::Event{core::AdminRequested{command}}), "the event mailbox is full");
+    }
+}
+
+void Daemon::database_state(std::string text) {
+    if (!events_.push(core::Event{core::DatabaseState{std::move(text)}})) {
+        log(LogLevel::warning, "the state of the database was not passed on: too many events wait");
+    }
 }
 
 base::Result<void> Daemon::open_database() {
@@ -105,13 +116,8 @@ base::Result<void> Daemon::open_database() {
     if (opened) {
         if (auto stored = (*opened)->load()) {
             stored_ = std::move(*stored);
-            writer_ = std::make_unique<db::Writer>(
-                std::move(*opened), options_.config.database_queue_max, [this](std::string text) {
-                    if (!events_.push(core::Event{core::DatabaseState{std::move(text)}})) {
-                        log(LogLevel::warning,
-                            "the state of the database was not passed on: too many events wait");
-                    }
-                });
+            writer_ = std::make_unique<db::Writer>(std::move(*opened), options_.config.database_queue_max,
+                                                   [this](std::string text) { database_state(std::move(text)); });
             return {};
         } else {
             database_text_ = stored.error().message;
@@ -121,7 +127,14 @@ base::Result<void> Daemon::open_database() {
     } else {
         database_text_ = opened.error().message;
     }
-    log(LogLevel::warning, "no history is kept and LIDs are taken from the fabric: {}", database_text_);
+    log(LogLevel::warning, "LIDs are taken from the fabric, and history waits for the database: {}", database_text_);
+    writer_ = std::make_unique<db::Writer>(
+        [path, history = options_.config.history] {
+            return db::Database::open(path, history,
+                                      [](std::string text) { log(LogLevel::warning, "database: {}", text); });
+        },
+        options_.config.database_queue_max, database_text_,
+        [this](std::string text) { database_state(std::move(text)); });
     return {};
 }
 
@@ -206,6 +219,7 @@ void Daemon::begin() {
     core_ = std::make_unique<core::Core>(std::move(start));
     base::set_check_dump([this] { return core_->recorder().format(); });
     log(LogLevel::info, "subnet manager on {} (port GUID {})", transport_name(), local.port_guid);
+    transport_->when_lost([this](std::string why) { static_cast<void>(lost_.push(std::move(why))); });
     transport_->start([this](mad::WireMad&& mad) {
         static_cast<void>(
             received_.push(std::move(mad)));  // full: lost, as on the wire; retried by its sender
@@ -251,6 +265,9 @@ void Daemon::on_events() {
     events_.drain(event_batch_);
     for (core::Event& event : event_batch_) {
         const auto* admin = std::get_if<core::AdminRequested>(&event);
+        if (admin != nullptr) {
+            commands_waiting_[static_cast<std::size_t>(admin->command.kind)] = false;
+        }
         if (admin != nullptr && admin->command.kind == api::AdminCommand::Kind::reload) {
             reload();
         } else if (core_) {
@@ -260,6 +277,19 @@ void Daemon::on_events() {
         }
     }
     after();
+}
+
+/// The adapter is gone, or its driver was loaded anew: what we hold will never work again. The service manager
+/// starts us afresh, and a start waits for the port.
+void Daemon::on_transport_lost() {
+    std::vector<std::string> reasons;
+    lost_.drain(reasons);
+    if (stopping_ || reasons.empty()) {
+        return;
+    }
+    log(LogLevel::error, "{}: leaving, so that a new start can take the port again", reasons.front());
+    exit_code_ = 1;
+    stop();
 }
 
 void Daemon::on_deadline() {
@@ -313,7 +343,7 @@ void Daemon::after() {
         last_status_ = status;
         EventLoop::notify(status);
     }
-    if (options_.once && !snapshot->sweeps.empty() && (core_->at_rest() || snapshot->mode != SmMode::up)) {
+    if (options_.once && !snapshot->sweeps.empty() && (core_->only_retries_left() || snapshot->mode != SmMode::up)) {
         exit_code_ = snapshot->mode == SmMode::up ? 0 : 1;
         return stop();
     }

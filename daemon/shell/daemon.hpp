@@ -6,6 +6,8 @@
 #pragma once
 
 #include <atomic>
+#include <array>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -52,6 +54,9 @@ private:
     void on_events();
     void on_signal(int number);
     void on_deadline();
+    void on_transport_lost();
+    void take_command(api::AdminCommand command);
+    void database_state(std::string text);
     void reload();
     void handle(core::Event event);
     void execute();
@@ -67,6 +72,8 @@ private:
     std::unique_ptr<EventLoop> loop_;
     base::Mailbox<mad::WireMad> received_{1U << 16U};
     base::Mailbox<core::Event> events_{4096};
+    base::Mailbox<std::string> lost_{1};  ///< why the transport will never work again
+    std::array<std::atomic<bool>, 3> commands_waiting_{};  ///< by AdminCommand::Kind
     std::unique_ptr<db::Writer> writer_;
     db::Stored stored_;
     std::string database_text_ = "ok";

@@ -21,6 +21,10 @@ constexpr std::uint32_t kExtendedSpeedsBit = 0x80000000U;  ///< PortInfo modifie
 constexpr std::uint8_t kContactRetries = 7;
 constexpr std::uint32_t kPaceKnown = 8;  ///< answers
 
+/// A subnet has 49,151 unicast LIDs; what claims to be larger is a device that lies.
+constexpr std::size_t kNodesMax = 65'536;
+constexpr std::size_t kProbesMax = std::size_t{1} << 20U;
+
 /// Devices that know FDR10 and tell it only in the vendor's ExtendedPortInfo (SwitchX, ConnectX-3,
 /// Connect-IB).
 bool may_run_fdr10(const mad::NodeInfo& info) {
@@ -69,8 +73,7 @@ std::optional<mad::Request> Discovery::next() {
             // The far end may have been there first: then the cable is known and needs no question.
             Probe& probe = probes_[tag.index];
             if (probe.from.node != kNoNode && fabric_.port(probe.from).peer.node != kNoNode) {
-                probe.open = false;
-                --open_probes_;
+                close(probe);
                 continue;
             }
             if (answers_ >= kPaceKnown) {
@@ -83,8 +86,25 @@ std::optional<mad::Request> Discovery::next() {
     return std::nullopt;
 }
 
+/// Nobody there is believed before every repeat went unanswered: before anything may be written every SM must have
+/// had its say, and who was part of the subnet is not cut out of it for being slow once.
+bool Discovery::is_dear(PortRef from) const {
+    if (input_.leave == WriteLeave::reading_only) {
+        return true;
+    }
+    const Node* before = previous_node(fabric_.nodes[from.node].guid());
+    return before != nullptr && from.port.value() < before->ports.size() &&
+           before->ports[from.port.value()].peer.node != kNoNode;
+}
+
+void Discovery::close(Probe& probe) {
+    probe.open = false;
+    --open_probes_;
+    open_dear_ -= probe.dear ? 1U : 0U;
+}
+
 bool Discovery::done(base::Instant now) const {
-    if (open_others_ > 0 || !waiting_.empty()) {
+    if (open_others_ > 0 || open_dear_ > 0 || !waiting_.empty()) {
         return false;
     }
     const auto at = deadline();
@@ -92,7 +112,7 @@ bool Discovery::done(base::Instant now) const {
 }
 
 std::optional<base::Instant> Discovery::deadline() const {
-    if (open_others_ > 0 || !waiting_.empty() || open_probes_ == 0 || fabric_.nodes.empty()) {
+    if (open_others_ > 0 || open_dear_ > 0 || !waiting_.empty() || open_probes_ == 0 || fabric_.nodes.empty()) {
         return std::nullopt;  // the first question of all is waited for in full
     }
     // Long enough for a lost question, or its answer, to be made good once.
@@ -111,8 +131,7 @@ base::Duration Discovery::contact_timeout() const {
 void Discovery::on(const mad::Completion& completion, base::Instant now) {
     const Tag tag = Tag::unpack(completion.tag);
     if (tag.ask == Ask::node_info) {
-        probes_[tag.index].open = false;
-        --open_probes_;
+        close(probes_[tag.index]);
         const Probe probe = probes_[tag.index];  // a copy: the answer may add probes
         on_probe(probe, completion);
     } else {
@@ -168,12 +187,21 @@ void Discovery::explore(PortRef from) {
         return isolate(IsolationReason::silent, known, mad::Guid{},
                        "is known to be silent and asked again aside");
     }
+    if (fabric_.nodes.size() >= kNodesMax || probes_.size() >= kProbesMax) {
+        incomplete_ = true;
+        Probe beyond{from, base, false, false, {}, false};
+        return isolate(IsolationReason::too_far, beyond, mad::Guid{},
+                       fmt::format("is not looked at: {} devices and {} places are more than a subnet holds, so some "
+                                   "device makes them up",
+                                   fabric_.nodes.size(), probes_.size()));
+    }
     if (base.hops >= mad::kHopsMax) {
         Probe far{from, base, false, false, {}};
         return isolate(IsolationReason::too_far, far, mad::Guid{}, "lies beyond 63 hops");
     }
     const auto index = static_cast<std::uint32_t>(probes_.size());
-    probes_.push_back(Probe{from, base.then(from.port), true, false, {}});
+    probes_.push_back(Probe{from, base.then(from.port), true, false, {}, is_dear(from)});
+    open_dear_ += probes_.back().dear ? 1U : 0U;
     ask(Ask::node_info, index, mad::PortNum{}, probes_.back().path, mad::Attribute::node_info, 0);
 }
 
@@ -543,18 +571,20 @@ void Discovery::ask_sm(std::uint32_t node, mad::PortNum port) {
 }
 
 void Discovery::on_sm_info(PortRef ref, const mad::Completion& completion) {
+    fabric::OtherSm other;
+    other.lid = fabric_.port(ref).info.lid;
+    other.at = ref;
     if (completion.kind != mad::Completion::Kind::reply) {
+        other.answered = false;
+        fabric_.sms.push_back(other);
         return;
     }
     const mad::SmInfo info = mad::decode_sm_info(completion.data);
-    fabric::OtherSm other;
     other.guid = info.guid;
-    other.lid = fabric_.port(ref).info.lid;
     other.priority = info.priority;
     other.state = info.state;
     other.same_key = info.sm_key.value() == input_.trusted_sm_key;
     other.act_count = info.act_count;
-    other.at = ref;
     fabric_.sms.push_back(other);
 }
 

@@ -11,8 +11,9 @@
 // through the known switch's own port who is there.
 //
 // A device that does not answer costs at most as long as the rest of discovery took (grace), not its
-// time-outs: first contacts are repeated by the pace at which the others answer. An answer that comes after
-// the grace starts the next sweep.
+// time-outs: first contacts are repeated by the pace at which the others answer, for half a second or so. An answer
+// that comes after the grace starts the next sweep. No grace, but all the repeats, for places where somebody was in
+// the last sweep, and everywhere while nothing may be written yet.
 #pragma once
 
 #include <cstdint>
@@ -76,6 +77,7 @@ private:
         bool open = true;
         bool verifying = false;  ///< asked through the incumbent to settle `claim`
         fabric::PortRef claim;   ///< the port that claims to be linked to `from`
+        bool dear = false;       ///< waited for to the last repeat (is_dear)
     };
 
     void ask(Ask what, std::uint32_t index, mad::PortNum port, const mad::DrPath& path,
@@ -87,6 +89,8 @@ private:
     void ask_sm(std::uint32_t node, mad::PortNum port);
     void ask_vendor_speed(std::uint32_t node, mad::PortNum port);
     void explore(fabric::PortRef from);
+    [[nodiscard]] bool is_dear(fabric::PortRef from) const;
+    void close(Probe& probe);
     void read_switch(std::uint32_t node);
 
     void on_probe(const Probe& probe, const mad::Completion& completion);
@@ -129,6 +133,7 @@ private:
     std::set<std::uint16_t> no_vendor_speed_;  ///< device ids that do not know the vendor attribute
     std::vector<std::uint32_t> change_unread_;
     std::size_t open_probes_ = 0;  ///< first-contact questions without an answer yet
+    std::size_t open_dear_ = 0;    ///< of them those that no grace cuts short
     std::size_t open_others_ = 0;  ///< everything else asked and unanswered
     bool incomplete_ = false;
     std::uint32_t answers_ = 0;

@@ -79,10 +79,10 @@ void SubnetManager::on_sm_info(const mad::WireMad& wire, const mad::Smp& smp, Ef
     info.guid = local_.port_guid;
     info.act_count = static_cast<std::uint32_t>(mads_.counters().sent);
     info.priority = config_->priority;
-    if (mode_ == fabric::SmMode::up) {
-        info.state = mad::SmState::master;
-    } else if (other_master_) {
+    if (other_master_) {
         info.state = mad::SmState::standby;
+    } else if (guard_passed_) {  // from before the first Set on (IBA 14.4): who writes is master
+        info.state = mad::SmState::master;
     } else {
         info.state = mad::SmState::discovering;
     }

@@ -40,12 +40,27 @@ Programmer::Programmer(ProgramInput input) : input_(std::move(input)) {
     }
     if (input_.routes) {
         plan_ = plan_lfts(input_.view->topology, input_.in_force, *input_.routes);
+        empty_unreadable();
         blocks_missing_.assign(input_.routes->rows.size(), 0);
         for (const LftWrite& write : plan_.writes) {
             ++blocks_missing_[write.switch_index];
         }
     }
     begin(Stage::switches);
+}
+
+/// Old entries that nobody knows could loop with new ones elsewhere: every block of such a switch is written as drops
+/// first. One that refuses that too is reported, and the others go on.
+void Programmer::empty_unreadable() {
+    for (const LftWrite& write : plan_.writes) {
+        if (input_.unreadable.contains(write.switch_index)) {
+            plan_.drops.push_back(write);
+        }
+    }
+    for (const std::uint32_t s : input_.unreadable) {
+        input_.in_force[s] =
+            std::make_shared<const routing::LftRow>(input_.routes->rows[s]->size(), mad::kLftDrop);
+    }
 }
 
 std::string_view Programmer::name(Stage stage) {
@@ -74,14 +89,29 @@ bool Programmer::advance() {
 
 std::optional<mad::Request> Programmer::next() {
     auto request = next_of_stage();
-    while (request && gone_.contains(request->target)) {
-        if (stage_ == Stage::mft) {
-            mft_doubtful_.insert(input_.fabric->nodes[Tag::unpack(request->tag).index].guid());
-        }
+    while (request && gone_.contains(agent_of(*request))) {
+        skip(*request);
         request = next_of_stage();
     }
     open_ += request ? 1U : 0U;
     return request;
+}
+
+/// Which management agent a request is for: a switch has one, an adapter one a port.
+std::pair<std::uint32_t, std::uint8_t> Programmer::agent_of(const mad::Request& request) const {
+    const Tag tag = Tag::unpack(request.tag);
+    const std::uint32_t node = request.target / 2;
+    return {node, input_.fabric->nodes[node].is_switch() ? std::uint8_t{0} : tag.port};
+}
+
+/// What it means that a device which does not answer is not asked.
+void Programmer::skip(const mad::Request& request) {
+    const Tag tag = Tag::unpack(request.tag);
+    if (stage_ == Stage::mft) {
+        mft_doubtful_.insert(input_.fabric->nodes[tag.index].guid());
+    } else if (stage_ == Stage::lft_drop) {
+        held_blocks_.insert(plan_.drops[tag.index].block);  // it may well go on forwarding by its old entries
+    }
 }
 
 std::optional<mad::Request> Programmer::next_of_stage() {
@@ -111,7 +141,8 @@ mad::Request Programmer::make(Ask what, PortRef ref, mad::Attribute attribute, s
     mad::Request request;
     request.tag = Tag{what, ref.port.value(), input_.epoch, ref.node}.pack();
     request.target = device_target(ref.node);
-    request.method = what == Ask::recheck_port || what == Ask::mft_get ? mad::Method::get : mad::Method::set;
+    const bool reads = what == Ask::recheck_port || what == Ask::active_check || what == Ask::mft_get;
+    request.method = reads ? mad::Method::get : mad::Method::set;
     request.attribute = attribute;
     request.modifier = modifier;
     request.path = node.is_switch() ? node.path : node.ports[ref.port.value()].path;
@@ -431,8 +462,6 @@ std::optional<mad::Request> Programmer::arm_request(PortRef ref) {
         target.set = port.info;
         target.set.state = PortState::down;
         target.set.phys_state = mad::PhysState::no_change;
-        input_.acknowledged->insert_or_assign(memory_key(ref), target.fingerprint);
-        ++bounces_;
         return port_set(Ask::bounce, ref, target.set);
     }
     return port_set(Ask::configure, ref, target.set);
@@ -480,7 +509,7 @@ void Programmer::on(const Completion& completion) {
     const PortRef ref{tag.index, mad::PortNum{tag.port}};
     const bool answered = completion.kind == Completion::Kind::reply;
     if (completion.kind == Completion::Kind::timeout) {
-        gone_.insert(completion.request.target);
+        gone_.insert(agent_of(completion.request));
     }
     switch (tag.ask) {
         case Ask::switch_info_set:
@@ -504,24 +533,58 @@ void Programmer::on(const Completion& completion) {
         case Ask::mft_get:
         case Ask::mft_set: return on_mft(ref, completion);
         case Ask::recheck_port: return on_recheck(ref, completion);
+        case Ask::active_check: return on_active_check(ref, completion);
         default: return on_port_set(tag, ref, completion);
+    }
+}
+
+/// A port in Armed goes Active by itself when the first packet arrives (IBA 7.2.7): where its neighbour was faster,
+/// Active is no change it can make any more, and many agents refuse it. What the port says it is decides.
+void Programmer::on_active_check(PortRef ref, const Completion& completion) {
+    const std::string refusal = std::exchange(active_refused_[ref], {});
+    const bool active = completion.kind == Completion::Kind::reply &&
+                        mad::decode_port_info(completion.data).state == PortState::active;
+    if (active) {
+        adopt(mad::decode_port_info(completion.data), input_.fabric->port(ref));
+        return;
+    }
+    input_.fabric->port(ref).usable = false;
+    fail(ref, fmt::format("Active {}", refusal));
+}
+
+void Programmer::on_bounce(PortRef ref, const Completion& completion) {
+    if (completion.kind == Completion::Kind::reply) {
+        ++port_sets_;
+        ++bounces_;
+        adopt(mad::decode_port_info(completion.data), input_.fabric->port(ref));
+    } else {
+        fail(ref, fmt::format("taking the link down to change it {}", describe(completion)));
+    }
+    if (completion.kind == Completion::Kind::reply || completion.kind == Completion::Kind::error_status) {
+        // Done, or refused for good: not again each sweep. One that was not answered is tried again.
+        input_.acknowledged->insert_or_assign(memory_key(ref), target_of(ref).fingerprint);
     }
 }
 
 void Programmer::on_port_set(const Tag& tag, PortRef ref, const Completion& completion) {
     Port& port = input_.fabric->port(ref);
+    if (tag.ask == Ask::bounce) {
+        return on_bounce(ref, completion);
+    }
+    if (tag.ask == Ask::activate && completion.kind == Completion::Kind::error_status) {
+        active_refused_[ref] = describe(completion);
+        spill_.push_back(make(Ask::active_check, ref, mad::Attribute::port_info, ref.port.value(), {}));
+        return;
+    }
     if (completion.kind != Completion::Kind::reply) {
         // What came back with an error status is no truth (C10): state and LID stay as they were.
-        port.usable = tag.ask == Ask::port0_set || tag.ask == Ask::bounce ? port.usable : false;
+        port.usable = tag.ask == Ask::port0_set ? port.usable : false;
         return fail(ref, fmt::format("{} {}", tag.ask == Ask::activate ? "Active" : "port set-up",
                                      describe(completion)));
     }
     ++port_sets_;
     const mad::PortInfo asked = mad::decode_port_info(completion.request.data);
     adopt(mad::decode_port_info(completion.data), port);
-    if (tag.ask == Ask::bounce) {
-        return;
-    }
     if (asked.state != PortState::no_change && port.info.state != asked.state) {
         surprises_.push_back(fmt::format("{} was asked to be {} and is {}", place(ref),
                                          mad::to_string(asked.state), mad::to_string(port.info.state)));

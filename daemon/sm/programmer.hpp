@@ -11,11 +11,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "daemon/fabric/fabric.hpp"
@@ -36,6 +38,8 @@ struct ProgramInput {
     std::shared_ptr<const fabric::TopologyView> view;
     std::shared_ptr<const routing::Routes> routes;  ///< null: no switch to program
     RowsInForce in_force;                           ///< by SwitchIndex
+    /// Switches that forward by tables which could not be read, by SwitchIndex: emptied before anything else is written.
+    std::set<std::uint32_t> unreadable;
     std::set<mad::Guid> clear_change;               ///< switches whose change bit is still set
     std::set<mad::Guid> strange_mft;  ///< switches that may hold multicast entries which are not ours
     fabric::LidMap lids;
@@ -87,6 +91,7 @@ private:
     };
 
     void begin(Stage stage);
+    void empty_unreadable();
     std::optional<mad::Request> next_switch();
     std::optional<mad::Request> next_pkey();
     std::optional<mad::Request> next_lft();
@@ -104,6 +109,10 @@ private:
                                     std::uint32_t modifier, const mad::AttributeData& data) const;
     [[nodiscard]] mad::Request port_set(Ask what, fabric::PortRef ref, mad::PortInfo set) const;
     [[nodiscard]] std::optional<mad::Request> next_of_stage();
+    [[nodiscard]] std::pair<std::uint32_t, std::uint8_t> agent_of(const mad::Request& request) const;
+    void skip(const mad::Request& request);
+    void on_active_check(fabric::PortRef ref, const mad::Completion& completion);
+    void on_bounce(fabric::PortRef ref, const mad::Completion& completion);
     [[nodiscard]] bool both_ends(fabric::PortRef ref) const;
     [[nodiscard]] PortTarget target_of(fabric::PortRef ref) const;
     [[nodiscard]] bool acknowledged(fabric::PortRef ref, const PortTarget& target) const;
@@ -131,7 +140,9 @@ private:
     std::set<fabric::PortRef> set_this_run_;     ///< only filled for nodes that will be rechecked
     std::uint32_t mft_block_ = 0;       ///< next one to read of the switch at the cursor, over all positions
     std::set<mad::Guid> mft_doubtful_;  ///< a block could not be read or emptied
-    std::set<std::uint32_t> gone_;      ///< targets that did not answer: nothing more is asked of them
+    /// Agents (agent_of) that did not answer: nothing more is asked of them.
+    std::set<std::pair<std::uint32_t, std::uint8_t>> gone_;
+    std::map<fabric::PortRef, std::string> active_refused_;  ///< why, until the port has said what it is
     std::vector<ProgramFailure> failures_;
     std::vector<ProgramFailure> refusals_;
     std::vector<std::string> surprises_;  ///< states that are not what discovery saw: sweep again

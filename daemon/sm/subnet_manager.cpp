@@ -23,6 +23,7 @@ using Severity = fabric::EventRecord::Severity;
 constexpr std::size_t kQueueAhead = 4096;
 constexpr base::Duration kRetryFirst = std::chrono::seconds{1};
 constexpr std::uint8_t kSetMethod = 2;
+constexpr std::uint32_t kGuardWaits = 3;  ///< sweeps that wait for a silent SM's word before the first Set
 
 template <class... Ts>
 struct Overload : Ts... {
@@ -270,6 +271,10 @@ bool SubnetManager::at_rest() const {
     return std::holds_alternative<Idle>(phase_) && !pending_;
 }
 
+bool SubnetManager::only_retries_left() const {
+    return std::holds_alternative<Idle>(phase_) && (!pending_ || pending_->retry);
+}
+
 // --- sweeps
 // -----------------------------------------------------------------------------------------------------
 
@@ -283,6 +288,7 @@ void SubnetManager::want_sweep(SweepScope scope, std::string reason, base::Insta
     if (!pending_) {
         pending_ = PendingSweep{scope, {}, not_before};
     }
+    pending_->retry = false;
     pending_->scope = std::max(pending_->scope, scope);
     pending_->not_before = std::min(pending_->not_before, not_before);
     auto& reasons = pending_->reasons;
@@ -295,7 +301,9 @@ void SubnetManager::retry_later(std::string reason, base::Instant now) {
     const base::Duration most = std::max(config_->sweep_interval, kRetryFirst);
     const base::Duration wait = std::min(kRetryFirst * (1 << std::min(failed_in_a_row_, 6U)), most);
     ++failed_in_a_row_;
+    const bool only_retries = !pending_ || pending_->retry;
     want_sweep(SweepScope::full, std::move(reason), now + wait);
+    pending_->retry = only_retries;
 }
 
 void SubnetManager::start_sweep(base::Instant now, Effects& out) {
@@ -391,6 +399,9 @@ void SubnetManager::end_discovery(base::Instant now, Effects& out) {
     }
     announce_changes(fabric_.get(), now, out);
     announce_isolations(now, out);
+    if (waits_for_silent_sm(now, out)) {
+        return;
+    }
     if (!passes_guard(now, out)) {
         fabric_ = working_;
         view_ = std::make_shared<fabric::TopologyView>(fabric::topology_of(*fabric_, {}));
@@ -418,11 +429,48 @@ bool SubnetManager::local_port_ready(base::Instant now, Effects& out) {
                     fmt::format("port down: {} port {} has no link ({}); waiting for a cable", local_.device,
                                 local_.port, mad::to_string(port.info.phys_state)));
     }
+    const auto cut_off = std::find_if(
+        working_->isolations.begin(), working_->isolations.end(),
+        [&](const fabric::Isolation& item) { return item.at == working_->local && port.peer.node == kNoNode; });
+    if (!node.is_switch() && cut_off != working_->isolations.end()) {
+        // The whole subnet lies behind it. What was known stays: it is not gone, we do not see it.
+        const std::string text = fmt::format("the other end of our cable: {}", cut_off->text);
+        set_mode(SmMode::waiting, text);
+        if (!fabric_) {
+            fabric_ = working_;
+        }
+        retry_later(text, now);
+        finish_sweep(text, now, out);
+        return false;
+    }
+    return true;
+}
+
+/// An SM that is there but does not answer may be the master: nothing is written before it was asked a few times over.
+bool SubnetManager::waits_for_silent_sm(base::Instant now, Effects& out) {
+    const auto silent = std::find_if(working_->sms.begin(), working_->sms.end(),
+                                     [](const fabric::OtherSm& sm) { return !sm.answered; });
+    if (guard_passed_ || silent == working_->sms.end()) {
+        return false;
+    }
+    const Node& node = working_->nodes[silent->at.node];
+    const std::string who = fmt::format("the subnet manager on {} ({}) port {} does not answer", node.description,
+                                        node.guid(), silent->at.port);
+    if (++guard_waits_ > kGuardWaits) {
+        announce(Severity::warning, "sm-silent",
+                 fmt::format("{}, asked in {} sweeps: it is taken for dead", who, kGuardWaits + 1), node.guid(),
+                 silent->at.port, now, out);
+        return false;
+    }
+    const std::string text = who + ": it is asked again before anything is written";
+    set_mode(SmMode::sweeping, text);
+    fabric_ = working_;
+    retry_later(text, now);
+    finish_sweep(text, now, out);
     return true;
 }
 
 bool SubnetManager::passes_guard(base::Instant now, Effects& out) {
-    guard_passed_ = true;
     for (const fabric::OtherSm& sm : working_->sms) {
         if (sm.state != mad::SmState::master || other_master_) {
             continue;
@@ -438,7 +486,8 @@ bool SubnetManager::passes_guard(base::Instant now, Effects& out) {
         set_mode(SmMode::standby, text);
         announce(Severity::warning, "other-master", text, sm.guid, sm.at.port, now, out);
     }
-    return !other_master_;
+    guard_passed_ = !other_master_;
+    return guard_passed_;
 }
 
 void SubnetManager::assign(base::Instant now, Effects& out) {
@@ -473,6 +522,7 @@ void SubnetManager::assign(base::Instant now, Effects& out) {
 /// Drops what can no longer be believed and lists the switches that hold tables we do not know.
 std::vector<std::uint32_t> SubnetManager::unknown_tables() {
     std::vector<std::uint32_t> unknown;
+    unreadable_.clear();
     for (const std::uint32_t index : view_->switch_nodes) {
         const Node& node = working_->nodes[index];
         if (!node.switch_info || !node.ports[0].known) {
@@ -516,8 +566,14 @@ bool SubnetManager::trusts_stored(const Node& node) const {
 
 void SubnetManager::end_reading(base::Instant now, Effects& out) {
     for (TableReader::Target& target : std::get<TableReader>(phase_).take()) {
-        if (!target.failed) {
-            const Node& node = working_->nodes[target.node];
+        const Node& node = working_->nodes[target.node];
+        if (target.failed) {
+            unreadable_.insert(node.guid());
+            announce(Severity::warning, "table-unread",
+                     fmt::format("the forwarding table of {} ({}) cannot be read: it is emptied before it is written",
+                                 node.description, node.guid()),
+                     node.guid(), {}, now, out);
+        } else {
             programmed_.insert_or_assign(
                 node.guid(), Programmed{std::make_shared<const routing::LftRow>(std::move(target.row)),
                                         node.switch_info->linear_fdb_top});
@@ -575,9 +631,12 @@ void SubnetManager::start_programming(base::Instant now, Effects& out) {
     input.routes = std::shared_ptr<const routing::Routes>(routes_, &routes_->routes);
     input.in_force.resize(view_->switch_nodes.size());
     for (std::size_t s = 0; s < view_->switch_nodes.size(); ++s) {
-        const auto known = programmed_.find(view_->topology.switches[s].guid);
+        const mad::Guid guid = view_->topology.switches[s].guid;
+        const auto known = programmed_.find(guid);
         if (known != programmed_.end()) {
             input.in_force[s] = known->second.row;
+        } else if (unreadable_.contains(guid)) {
+            input.unreadable.insert(static_cast<std::uint32_t>(s));
         }
     }
     for (const std::uint32_t index : change_unread_) {
@@ -608,6 +667,9 @@ void SubnetManager::keep_tables(const RowsInForce& rows, Effects& out) {
         if (!rows[s]) {
             programmed_.erase(guid);
             in_force_known_ = false;
+            if (stored_tables_.erase(guid) > 0) {  // what it holds now is neither the old nor the new
+                batch.emplace_back(db::TableForgetRecord{guid});
+            }
             continue;
         }
         const std::uint16_t top = working_->nodes[node].switch_info

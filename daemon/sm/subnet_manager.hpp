@@ -69,6 +69,8 @@ public:
     [[nodiscard]] std::uint64_t version() const { return version_; }
     /// No sweep is under way or due now.
     [[nodiscard]] bool at_rest() const;
+    /// The same, but for one that tries again what failed, and may fail again and again.
+    [[nodiscard]] bool only_retries_left() const;
     [[nodiscard]] fabric::SmMode mode() const { return mode_; }
 
 private:
@@ -82,6 +84,7 @@ private:
         SweepScope scope = SweepScope::light;
         std::vector<std::string> reasons;
         base::Instant not_before{};
+        bool retry = false;  ///< only because something failed: it may fail again and again
     };
     /// What a switch is known to hold.
     struct Programmed {
@@ -120,6 +123,7 @@ private:
     void finish_sweep(std::string outcome, base::Instant now, Effects& out);
     void retry_later(std::string reason, base::Instant now);
     [[nodiscard]] bool passes_guard(base::Instant now, Effects& out);
+    [[nodiscard]] bool waits_for_silent_sm(base::Instant now, Effects& out);
     [[nodiscard]] bool local_port_ready(base::Instant now, Effects& out);
     void set_mode(fabric::SmMode mode, std::string text);
 
@@ -177,11 +181,13 @@ private:
     std::map<mad::Guid, Programmed> programmed_;
     TableAudit audit_;
     std::vector<mad::Guid> audit_findings_;   ///< to be told
+    std::set<mad::Guid> unreadable_;   ///< switches whose table this sweep could not read
     std::set<mad::Guid> strange_mft_;  ///< switches that were somebody else's when first seen, until emptied
     AcknowledgedPorts acknowledged_;
     std::set<std::pair<mad::Guid, mad::PortNum>> refusals_told_;  ///< since the configuration was read
     mad::Lid sm_lid_{};
     bool guard_passed_ = false;
+    std::uint32_t guard_waits_ = 0;
     bool other_master_ = false;
     bool in_force_known_ = false;  ///< the last programming run ended without a table left in doubt
 

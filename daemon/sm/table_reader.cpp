@@ -21,6 +21,12 @@ TableReader::TableReader(std::shared_ptr<const fabric::Fabric> fabric,
 }
 
 std::optional<mad::Request> TableReader::next() {
+    if (!again_.empty()) {
+        mad::Request request = std::move(again_.back());
+        again_.pop_back();
+        ++open_;
+        return request;
+    }
     while (block_ < most_blocks_) {
         if (target_ == targets_.size()) {
             target_ = 0;
@@ -47,6 +53,11 @@ std::optional<mad::Request> TableReader::next() {
 void TableReader::on(const mad::Completion& completion) {
     --open_;
     Target& target = targets_[Tag::unpack(completion.tag).index];
+    if (completion.kind == mad::Completion::Kind::error_status && !target.asked_again) {
+        target.asked_again = true;  // busy, perhaps: once more
+        again_.push_back(completion.request);
+        return;
+    }
     if (completion.kind != mad::Completion::Kind::reply) {
         target.failed = true;
         return;

@@ -23,6 +23,7 @@ public:
         std::uint16_t blocks = 0;
         routing::LftRow row;
         bool failed = false;
+        bool asked_again = false;
     };
 
     TableReader(std::shared_ptr<const fabric::Fabric> fabric, const std::vector<std::uint32_t>& switches,
@@ -30,12 +31,13 @@ public:
 
     [[nodiscard]] std::optional<mad::Request> next();
     void on(const mad::Completion& completion);
-    [[nodiscard]] bool done() const { return open_ == 0 && block_ >= most_blocks_; }
+    [[nodiscard]] bool done() const { return open_ == 0 && again_.empty() && block_ >= most_blocks_; }
     [[nodiscard]] std::vector<Target> take() { return std::move(targets_); }
 
 private:
     std::shared_ptr<const fabric::Fabric> fabric_;
     std::vector<Target> targets_;
+    std::vector<mad::Request> again_;  ///< refused once
     std::uint16_t epoch_;
     std::uint16_t most_blocks_ = 0;
     std::uint16_t block_ = 0;

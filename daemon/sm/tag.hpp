@@ -24,7 +24,8 @@ enum class Ask : std::uint8_t {
     verify_link,
     light_switch_info,
     probe_silent,
-    recheck_port, audit_lft,
+    recheck_port,
+    audit_lft,
     lft_get,
     switch_info_set,
     port0_set,
@@ -36,6 +37,7 @@ enum class Ask : std::uint8_t {
     arm,
     configure,
     activate,
+    active_check,
     bounce,
 };
 

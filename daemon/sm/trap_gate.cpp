@@ -6,13 +6,21 @@ namespace ibf::sm {
 
 TrapGate::Verdict TrapGate::on_trap(mad::Lid subject, base::Duration hold_down_min, base::Instant now) {
     constexpr base::Duration kHoldDownMax = std::chrono::seconds{30};
+    const auto is_quiet = [now](const Gate& gate) {
+        return now > std::max(gate.last, gate.open_at) + 2 * gate.hold_down;
+    };
     if (gates_.size() >= kLidsMax && !gates_.contains(subject)) {
-        subject = mad::kLidPermissive;
+        if (now >= next_eviction_) {
+            std::erase_if(gates_, [&](const auto& item) { return is_quiet(item.second); });
+            next_eviction_ = now + kHoldDownMax;  // a flood of new LIDs does not buy a walk over all gates each
+        }
+        if (gates_.size() >= kLidsMax) {
+            subject = mad::kLidPermissive;
+        }
     }
     auto [it, fresh] = gates_.try_emplace(subject);
     Gate& gate = it->second;
-    const bool quiet = fresh || now > std::max(gate.last, gate.open_at) + 2 * gate.hold_down;
-    if (quiet) {
+    if (fresh || is_quiet(gate)) {
         gate = Gate{};
     }
     gate.last = now;

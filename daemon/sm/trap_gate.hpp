@@ -20,7 +20,7 @@ public:
         base::Instant sweep_at;
         bool flapping_now = false;  ///< true once, when this LID became a nuisance
     };
-    /// Traps about more LIDs than this share one gate.
+    /// Gates at once. Quiet ones make room for new LIDs; where none is quiet, further LIDs share one gate.
     static constexpr std::size_t kLidsMax = 4096;
     static constexpr std::uint32_t kFlapping = 10;
 
@@ -34,6 +34,7 @@ private:
         std::uint32_t count = 0;
     };
     std::map<mad::Lid, Gate> gates_;
+    base::Instant next_eviction_{};
 };
 
 }  // namespace ibf::sm

@@ -111,6 +111,39 @@ TEST(Writer, TriesAgainByItself) {
     EXPECT_EQ(backup.ask("SELECT base FROM lid"), "5");
 }
 
+// A file that could not be opened at start is opened when it can be. What an earlier run left in it is not believed
+// after this one, of which it knows nothing.
+TEST(Writer, OpensLateAndForgetsWhatItDidNotSee) {
+    Place place;
+    ASSERT_TRUE(place.open()->apply(
+        {lids(1, 1), table(7, 63, 1), event(5), sweep(9), CleanStopRecord{true, mad::Lid{4}}}));
+    Reports reports;
+    {
+        bool locked = true;
+        Writer writer(
+            [&]() -> base::Result<std::unique_ptr<Database>> {
+                if (std::exchange(locked, false)) {
+                    return base::fail(base::ErrorKind::io, "locked");
+                }
+                return place.open();
+            },
+            100, "locked", reports.sink());
+        writer.post({lids(2, 2), event(1)});
+        ASSERT_TRUE(writer.flush(seconds{30}));
+        EXPECT_TRUE(reports.texts().empty()) << "known from the start";
+        writer.post({table(8, 63, 1), event(2), sweep(1)});
+        ASSERT_TRUE(writer.flush(seconds{30}));
+        EXPECT_EQ(reports.texts(), (std::vector<std::string>{"ok"}));
+        EXPECT_EQ(Stranger(place.path()).ask("SELECT clean_stop FROM daemon"), "0");
+        EXPECT_EQ(Stranger(place.path()).ask("SELECT id FROM event ORDER BY id"), "5 6 7");
+        EXPECT_EQ(Stranger(place.path()).ask("SELECT id FROM sweep ORDER BY id"), "9 10");
+    }
+    const Stored stored = place.open()->load().value();
+    EXPECT_EQ(stored.lids, lids(2, 2).lids);
+    ASSERT_EQ(stored.tables.size(), 1U);
+    EXPECT_TRUE(stored.tables.contains(mad::Guid{8}));
+}
+
 TEST(Writer, ACleanStopIsCleanOnlyAsTheLastWordOnTheFabric) {
     for (const bool changed_after : {false, true}) {
         Place place;

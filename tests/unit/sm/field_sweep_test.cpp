@@ -316,6 +316,65 @@ TEST(FieldCase, C39_no_mix_of_old_and_new_tables_loops) {
     }
 }
 
+// A switch that stops answering while its old entries are being taken away goes on forwarding by them: nobody may get
+// new entries for the same LIDs.
+TEST(FieldCase, C39_a_switch_that_dies_under_the_drops_makes_no_loop) {
+    unsigned died = 0;
+    for (std::uint32_t seed = 0; seed < 12; ++seed) {
+        Lab lab(netlist("torus:5x5,hosts=6"));  // 175 LIDs: three blocks
+        lab.watch_loops();
+        lab.start();
+        ASSERT_TRUE(lab.run_until_up(seconds{10}));
+        std::vector<std::uint32_t> switches;
+        for (std::uint32_t n = 0; n < lab.sim.netlist().nodes.size(); ++n) {
+            if (lab.sim.netlist().nodes[n].type == mad::NodeType::switch_) {
+                switches.push_back(n);
+            }
+        }
+        bool armed = true;
+        const std::uint32_t victim = switches[(seed * 7 + 3) % switches.size()];
+        lab.on_mad = [&](base::Instant, std::uint32_t, const mad::Smp& smp, mad::MadStatus) {
+            if (armed && smp.header.method == 2 && smp.header.attribute == Attribute::linear_forwarding_table) {
+                armed = false;
+                ++died;
+                lab.inject(fmt::format("dead \"{}\"", lab.sim.netlist().nodes[victim].id));
+            }
+        };
+        lab.inject(fmt::format("link-down \"{}/{}\"", lab.sim.netlist().nodes[switches[seed]].id, seed % 4 + 1));
+        lab.advance(seconds{40});
+        EXPECT_EQ(join_lines(lab.loops()), "") << "seed " << seed;
+    }
+    EXPECT_GT(died, 6U);
+}
+
+// A table that cannot be read is emptied before new entries are written anywhere.
+TEST(FieldCase, C39_a_table_that_cannot_be_read_is_emptied_first) {
+    Lab lab(t2(), at("h1"));
+    lab.start();
+    ASSERT_TRUE(lab.run_until_up(seconds{5}));
+    lab.kill();
+    lab.stored = {};
+    for (const char* name : {"leaf1", "leaf2", "spine1", "spine2"}) {  // somebody else's tables
+        lab.sim.set_lft_entry(lab.node(name), lab.lid(lab.node("h7"), 1), 5);
+    }
+    lab.inject("error-status leaf2 attr=LinearForwardingTable method=Get number=0x1c");
+    std::vector<std::string> order;
+    lab.on_mad = [&](base::Instant, std::uint32_t node, const mad::Smp& smp, mad::MadStatus) {
+        if (smp.header.method == 2 && smp.header.attribute == Attribute::linear_forwarding_table) {
+            const mad::LftBlock block = mad::decode_lft(smp.data);
+            const bool empty = std::all_of(block.ports.begin(), block.ports.end(),
+                                           [](std::uint8_t port) { return port == mad::kLftDrop; });
+            order.push_back(lab.sim.netlist().nodes[node].description + (empty ? " emptied" : ""));
+        }
+    };
+    lab.start();
+    ASSERT_TRUE(lab.run_until([&] { return lab.sm->mode() == fabric::SmMode::up; }, seconds{5}));
+    EXPECT_EQ(lab.events("table-unread"), 1U);
+    ASSERT_FALSE(order.empty());
+    EXPECT_EQ(order.front(), "leaf2 emptied");
+    EXPECT_EQ(wrong(lab), "");
+}
+
 TEST(FieldCase, C43_an_unstable_link_stops_neither_the_rest_nor_a_reload) {
     Lab lab(t2(), at("h1"));
     lab.inject("flap leaf1/5 delay=200ms count=150");  // from before the first sweep on, for a minute

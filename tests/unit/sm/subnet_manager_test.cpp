@@ -207,6 +207,23 @@ TEST(Restart, KilledAt200SeededMomentsOfBringUpReachesTheSameTables) {
 // --- other masters, and what comes unasked
 // --------------------------------------------------------------------------
 
+// An SM that is there and says nothing may be the master.
+TEST(SubnetManager, ASilentSmIsAskedInSeveralSweepsBeforeAnythingIsWritten) {
+    LabOptions options;
+    options.at = "h1";
+    Lab lab(t2(), options);
+    mad::PortInfo info = lab.sim.port_info(lab.node("h5"), mad::PortNum{1});
+    info.capability_mask |= 2;  // IsSM
+    lab.sim.set_port_info(lab.node("h5"), mad::PortNum{1}, info);
+    lab.inject("drop h5 attr=SMInfo");
+    lab.start();
+    ASSERT_TRUE(lab.run_until([&] { return lab.sweeps("full") == 3; }, seconds{60}));
+    EXPECT_EQ(lab.all_sets(), 0U);
+    EXPECT_NE(lab.snapshot().mode_text.find("h5"), std::string::npos) << lab.snapshot().mode_text;
+    ASSERT_TRUE(lab.run_until_up(seconds{60})) << lab.snapshot().mode_text;
+    EXPECT_EQ(lab.events("sm-silent"), 1U);
+}
+
 TEST(FieldCase, C57_started_beside_a_master_sets_nothing) {
     Lab lab(t1());
     Rival rival(lab, "h3", mad::SmState::master);
@@ -265,7 +282,7 @@ std::optional<mad::Smp> ask_sm(Lab& lab, mad::Method method) {
     mad::WireMad wire{mad::encode_smp(smp), {}, {}};
     wire.address.lid = mad::kLidPermissive;
     lab.sim.send(client, wire, lab.now);
-    lab.advance(milliseconds{1});
+    static_cast<void>(lab.run_until([&] { return got->has_value(); }, milliseconds{1}));
     return *got;
 }
 
@@ -277,6 +294,10 @@ TEST(SmInfo, IsAnsweredInEveryStateAndASetChangesNothing) {
     const auto early = ask_sm(lab, mad::Method::get);
     ASSERT_TRUE(early);
     EXPECT_NE(mad::decode_sm_info(early->data).state, mad::SmState::not_active);
+    // From its first Set on it is the master, and says so to whoever asks (IBA 14.4).
+    ASSERT_TRUE(lab.run_until([&] { return lab.all_sets() > 0; }, seconds{5}));
+    EXPECT_EQ(lab.sm->mode(), fabric::SmMode::sweeping);
+    EXPECT_EQ(mad::decode_sm_info(ask_sm(lab, mad::Method::get)->data).state, mad::SmState::master);
     ASSERT_TRUE(lab.run_until_up(seconds{5}));
     const auto late = ask_sm(lab, mad::Method::get);
     ASSERT_TRUE(late);

@@ -56,6 +56,11 @@ TEST(TrapGate, MemoryIsBounded) {
     const auto verdict = gate.on_trap(mad::Lid{0xBFF0}, kHold, Instant{seconds{1} + milliseconds{1}});
     EXPECT_GT(verdict.sweep_at, Instant{seconds{1} + milliseconds{1}})
         << "LIDs past the bound share one gate";
+    // Quiet gates make room: after a while a new LID is acted on at once again.
+    const Instant later{seconds{120}};
+    for (std::uint16_t lid = 0x9000; lid < 0x9010; ++lid) {
+        EXPECT_EQ(gate.on_trap(mad::Lid{lid}, kHold, later).sweep_at, later);
+    }
 }
 
 }  // namespace
