@@ -1,10 +1,14 @@
 #include "mad/rmpp.hpp"
 
+#include <endian.h>
+
 #include <algorithm>
 #include <compare>
+#include <cstring>
 #include <deque>
 #include <map>
 #include <set>
+#include <type_traits>
 #include <utility>
 
 #include "base/check.hpp"
@@ -15,7 +19,9 @@ namespace ibf::mad {
 namespace {
 
 constexpr std::uint8_t kResponseBit = 0x80;
+constexpr std::size_t kClassOctet = 1;
 constexpr std::size_t kMethodOctet = 3;
+constexpr std::size_t kTidOctet = 8;
 
 /// Ended transfers that may still be asked about are remembered up to this many times the limit of open ones.
 constexpr std::size_t kRememberedPerOpen = 4;
@@ -42,10 +48,13 @@ struct Key {
 
 std::uint64_t tid_of(const std::uint8_t* mad) {
     std::uint64_t tid = 0;
-    for (std::size_t octet = 8; octet < 16; ++octet) {
-        tid = tid << 8U | mad[octet];
-    }
-    return tid;
+    std::memcpy(&tid, mad + kTidOctet, sizeof tid);
+    return be64toh(tid);
+}
+
+bool is_sa(const std::uint8_t* mad) {
+    constexpr std::uint8_t kBaseVersion = 1;
+    return mad[0] == kBaseVersion && mad[kClassOctet] == static_cast<std::uint8_t>(MgmtClass::subn_adm);
 }
 
 Key key_of(const MadAddress& peer, const std::uint8_t* mad) {
@@ -337,7 +346,8 @@ void Rmpp::Impl::continue_receive(Receives::iterator at, const WireMad& mad, con
                                   base::Instant now, RmppOutputs& out) {
     RmppReceive& transfer = at->second.transfer;
     const std::size_t before = transfer.footprint();
-    const RmppReceive::Taken taken = transfer.on_data(mad, rmpp, limits.receive_bytes - receive_bytes);
+    const std::size_t room = limits.receive_bytes - std::min(limits.receive_bytes, receive_bytes);
+    const RmppReceive::Taken taken = transfer.on_data(mad, rmpp, room);
     receive_bytes += transfer.footprint() - before;
     if (taken.refusal != RmppStatus::normal) {
         out.wire.push_back(answer(mad, end_header(taken.refusal)));
@@ -472,8 +482,9 @@ void Rmpp::send(RmppMessage message, base::Instant now, RmppOutputs& out) {
         message.data = std::make_shared<const std::vector<std::uint8_t>>();
     }
     const Key key = key_of(message.peer, message.header.data());
-    if (table.sends.contains(key) || table.full(table.sends, key) ||
-        message.data->size() > table.limits.message_bytes) {
+    const bool takes = is_sa(message.header.data()) && message.data->size() <= table.limits.message_bytes &&
+                       !table.sends.contains(key) && !table.full(table.sends, key);
+    if (!takes) {
         table.report(Side::send, message.peer, key, RmppEnd::refused, RmppStatus::resources, out);
         return;
     }
@@ -493,8 +504,7 @@ void Rmpp::send(RmppMessage message, base::Instant now, RmppOutputs& out) {
 }
 
 bool Rmpp::on_receive(const WireMad& mad, base::Instant now, RmppOutputs& out) {
-    constexpr std::uint8_t kBaseVersion = 1;
-    if (mad.bytes[0] != kBaseVersion || mad.bytes[1] != static_cast<std::uint8_t>(MgmtClass::subn_adm)) {
+    if (!is_sa(mad.bytes.data())) {
         return false;
     }
     const RmppHeader rmpp = parse_rmpp_header(mad.bytes);
@@ -520,7 +530,8 @@ void Rmpp::on_time(base::Instant now, RmppOutputs& out) {
     table.received.expire(now);
     table.sent_requests.expire(now);
     while (!table.deadlines.empty() && table.deadlines.begin()->at <= now) {
-        table.on_deadline(*table.deadlines.begin(), now, out);
+        const Deadline due = *table.deadlines.begin();  // its place goes with the transfer
+        table.on_deadline(due, now, out);
     }
 }
 

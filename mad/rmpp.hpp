@@ -2,7 +2,7 @@
 //
 // Sans-I/O: many transfers at once, in both directions. The owner hands it every MAD whose RMPP header says
 // Active (on_receive), the time (on_time) and messages to send (send); it puts out MADs to send, messages
-// that arrived whole, and transfers that ended. A transfer is known by its peer (LID, QP), class and TID.
+// that arrived whole, and transfers that ended. A transfer is known by its peer (LID, QP), TID and method.
 //
 // A message is the header that every packet repeats (for SA: the 56 bytes up to the data) and its data, which
 // the packets carry 200 bytes each. A message that fits one packet still goes as a transfer of one segment.
@@ -17,7 +17,7 @@
 // Double-sided transfers (GetMulti): the request is one transfer, the answer under the same TID another. They
 // are told apart by the method's response bit, which ACK, STOP and ABORT of a receiver carry turned, as in
 // Linux. The sender of a request answers its last ACK by an ACK of segment 0; the answer itself acknowledges
-// the request too.
+// the request too. An answer without RMPP is not seen here: forget() ends its request.
 //
 // Bytes from the wire never fail a check; every store is bounded by RmppLimits, and a peer's share by
 // `per_peer`.

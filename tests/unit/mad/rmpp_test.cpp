@@ -508,6 +508,12 @@ TEST(Rmpp, LimitsOfSending) {
     EXPECT_TRUE(refused(4, 1, 10)) << "all";
     EXPECT_EQ(rmpp.sending(), 5U);
     EXPECT_EQ(rmpp.counters().refused, 4U);
+    RmppMessage other_class = message_to(1, kTable, 99, 10, 1);
+    other_class.header[1] = 0x04;
+    out = {};
+    rmpp.send(other_class, {}, out);
+    ASSERT_EQ(out.ended.size(), 1U);
+    EXPECT_EQ(out.ended[0].how, RmppEnd::refused) << "no ACK of it would be recognized";
     rmpp.forget(address_at(1), std::nullopt);
     EXPECT_EQ(rmpp.sending(), 3U);
     rmpp.forget(address_at(2), 2);
