@@ -6,7 +6,9 @@ endif()
 set(doc ${CMAKE_INSTALL_DATADIR}/doc/ibfabric)
 
 install(TARGETS ibfabricd RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR})
-install(TARGETS ibfabric RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS ibfabric ibfabric-sim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# No library to link with: programs are started with it (ibfabric-sim run).
+install(TARGETS ibfabric-umad LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/ibfabric)
 
 # systemd and udev look below lib, whatever the multiarch library folder is called.
 file(READ ${CMAKE_SOURCE_DIR}/systemd/ibfabricd.service unit)
@@ -23,6 +25,8 @@ foreach(page ${pages})
 endforeach()
 
 install(FILES completions/ibfabric.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ibfabric)
+install(FILES completions/ibfabric-sim.bash
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ibfabric-sim)
 install(FILES LICENSE DESTINATION ${doc} RENAME copyright)
 foreach(page README.md CHANGELOG.md docs/HARDWARE.md)
   if(EXISTS ${CMAKE_SOURCE_DIR}/${page})

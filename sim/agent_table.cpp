@@ -73,10 +73,11 @@ base::Result<AgentId> AgentTable::add(const AgentRequest& request) {
         for (const auto& [id, other] : agents_) {
             const std::bitset<128> taken = other.methods & request.methods;
             if (same_kind(other, request) && taken.any()) {
-                return base::fail(base::ErrorKind::refused,
-                                  fmt::format("class 0x{:02x} version {}: another program at this port has "
-                                              "registered the same methods: does another subnet manager run here?",
-                                              request.mgmt_class, request.class_version));
+                return base::fail(
+                    base::ErrorKind::refused,
+                    fmt::format("class 0x{:02x} version {}: another program at this port has "
+                                "registered the same methods: does another subnet manager run here?",
+                                request.mgmt_class, request.class_version));
             }
         }
     }

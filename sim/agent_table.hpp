@@ -1,10 +1,10 @@
 // DOC: who at a port asked for which MADs: the registrations that Linux's ib_mad keeps.
 //
 // An agent is a program's interest in a management class. It gets the responses to its own requests, known by
-// the upper half of the transaction ID, which is the agent's number; and the requests of those methods that it
-// registered for, of its class and version (vendor classes 0x30-0x4F: and OUI). A method that is taken can't
-// be taken again: that is how two subnet managers on one port are kept apart. Class 0 registers for nothing
-// and may only ask. Linux: drivers/infiniband/core/mad.c, ib_register_mad_agent and find_mad_agent.
+// the upper half of the transaction ID, which is the agent's number; and the requests of those methods that
+// it registered for, of its class and version (vendor classes 0x30-0x4F: and OUI). A method that is taken
+// can't be taken again: that is how two subnet managers on one port are kept apart. Class 0 registers for
+// nothing and may only ask. Linux: drivers/infiniband/core/mad.c, ib_register_mad_agent and find_mad_agent.
 #pragma once
 
 #include <bitset>

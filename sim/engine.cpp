@@ -64,7 +64,8 @@ mad::PortNum Engine::first_cabled(std::uint32_t node) const {
     return mad::PortNum{0};
 }
 
-/// The first adapter with a cable; where none has one, the first: it waits for its cable, as a real one would.
+/// The first adapter with a cable; where none has one, the first: it waits for its cable, as a real one
+/// would.
 base::Result<std::uint32_t> Engine::first_adapter() const {
     std::optional<std::uint32_t> first;
     for (std::uint32_t node = 0; node < world_.size(); ++node) {
@@ -107,7 +108,8 @@ base::Result<PortRef> Engine::locate(const std::string& node, std::uint8_t port)
     if (device.is_switch()) {
         return PortRef{*found, mad::PortNum{0}};
     }
-    const mad::PortNum chosen = port != 0 ? mad::PortNum{port} : std::max(first_cabled(*found), mad::PortNum{1});
+    const mad::PortNum chosen =
+        port != 0 ? mad::PortNum{port} : std::max(first_cabled(*found), mad::PortNum{1});
     if (!device.has_port(chosen.value())) {
         return base::fail(base::ErrorKind::not_found,
                           fmt::format("'{}' has no port {}: its last is {}", device.description, chosen,
@@ -447,8 +449,8 @@ std::optional<mad::WireMad> Engine::wire_form(const Packet& packet) const {
     out.address = packet.to;
     out.address.lid = packet.directed() ? mad::kLidPermissive : packet.from_lid;
     out.address.qp = packet.is_smp ? 0 : 1;
-    out.address.path_bits = path_bits_of(world_.device(packet.at.node).address_port(packet.at.port).info,
-                                         packet.to.lid);
+    out.address.path_bits =
+        path_bits_of(world_.device(packet.at.node).address_port(packet.at.port).info, packet.to.lid);
     if (packet.to.grh_gid) {
         const Port& source = world_.device(packet.source.node).address_port(packet.source.port);
         out.address.grh_gid = mad::Gid{.prefix = source.info.gid_prefix, .interface_id = source.guid};

@@ -2,8 +2,8 @@
 //
 // A MAD's life is four events: depart (it leaves its source and its way is walked at once), arrive (after
 // hops * hop_delay it queues at the device's agent, which serves one MAD at a time), serve (the answer's way
-// back is walked, so a link lost meanwhile loses it; then it is answered) and deliver. Packets live in slots that
-// are used again; an event names the slot. Everything runs on the caller's thread inside advance().
+// back is walked, so a link lost meanwhile loses it; then it is answered) and deliver. Packets live in slots
+// that are used again; an event names the slot. Everything runs on the caller's thread inside advance().
 //
 // engine.cpp moves packets, script.cpp applies faults.
 #pragma once

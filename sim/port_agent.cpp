@@ -135,8 +135,9 @@ Answer Agent::set_port_info(PortRef at, const mad::Smp& request, base::Instant n
         return Answer::refused(*broken, request.data);
     }
     world_.port(target).store(settings_after(context, wanted));
-    // A port that falls does so after the answer, which therefore shows the state before: a manager that reads Down
-    // there takes nothing else from it (C14-24.2.1), and OpenSM would forget the LID that it has just set.
+    // A port that falls does so after the answer, which therefore shows the state before: a manager that
+    // reads Down there takes nothing else from it (C14-24.2.1), and OpenSM would forget the LID that it has
+    // just set.
     Answer answer = get_port_info(at, request, KeyCheck::open);
     if (wanted.client_reregister) {
         // The bit shows in the answer to the Set that asked for it and reads as 0 ever after.

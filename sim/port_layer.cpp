@@ -18,7 +18,7 @@ constexpr std::uint8_t kRmppNoTime = 0x1FU << 3U;
 constexpr std::uint8_t kSubnAdm = 0x03;
 constexpr std::uint8_t kSubnDirected = 0x81;
 constexpr std::uint16_t kUnsupportedMethodAttribute = 0x000C;
-constexpr std::uint8_t kDirectionBit = 0x80;  // of an SMP's status
+constexpr std::uint8_t kDirectionBit = 0x80;                                      // of an SMP's status
 constexpr std::size_t kSaHeaderInSegment = mad::kSaHeaderBytes - kRmppHeaderEnd;  // PayloadLength counts it
 
 std::uint64_t read_tid(std::span<const std::uint8_t> bytes) {
@@ -58,8 +58,8 @@ std::vector<std::uint8_t> joined(const mad::RmppMessage& message) {
     std::vector<std::uint8_t> bytes(message.header.begin(), message.header.end());
     bytes[kRmppAt] = 1;
     bytes[kRmppAt + 1] = 1;  // data
-    bytes[kRmppFlagsAt] = static_cast<std::uint8_t>(kRmppNoTime | kRmppActive | kRmppFirst |
-                                                    (segments == 1 ? kRmppLast : 0U));
+    bytes[kRmppFlagsAt] =
+        static_cast<std::uint8_t>(kRmppNoTime | kRmppActive | kRmppFirst | (segments == 1 ? kRmppLast : 0U));
     bytes[kRmppFlagsAt + 1] = 0;
     write_32(&bytes[kRmppAt + 4], 1);
     write_32(&bytes[kRmppAt + 8], static_cast<std::uint32_t>(size + segments * kSaHeaderInSegment));
@@ -177,8 +177,7 @@ std::optional<std::uint32_t> PortLayer::find_open(AgentId agent, std::uint64_t t
         const Open& entry = slots_[item.second];
         const bool is_directed = response.bytes[1] == kSubnDirected;
         return entry.agent == agent && entry.bytes[1] == response.bytes[1] &&
-               (is_directed ||
-                entry.address.grh_gid.has_value() == response.address.grh_gid.has_value());
+               (is_directed || entry.address.grh_gid.has_value() == response.address.grh_gid.has_value());
     });
     return found == last ? std::nullopt : std::optional{found->second};
 }
@@ -264,7 +263,8 @@ void PortLayer::pass_on(AgentId agent, const mad::RmppOutputs& outputs, Sink& ou
     }
     for (const mad::RmppMessage& message : outputs.received) {
         const std::vector<std::uint8_t> bytes = joined(message);
-        complete(agent, {.bytes = padded(bytes), .address = message.peer, .response_timeout = {}}, bytes, out);
+        complete(agent, {.bytes = padded(bytes), .address = message.peer, .response_timeout = {}}, bytes,
+                 out);
     }
 }
 

@@ -2,10 +2,10 @@
 //
 // JSON: {"nodes": [{"guid", "system_guid", "type", "description", "present", "num_ports", "ports": [{"port",
 // "guid", "lid", "lmc", "sm_lid", "state", "phys_state", "mtu", "mtu_cap", "width", "speed", "is_sm",
-// "gid_prefix", "pkeys"}]}], "links": [{"a", "a_port", "b", "b_port"}]}. Nodes in the order of the topology, links
-// that are up once each, by (node, port); guid and pkeys only of ports that have their own: adapters' and
-// switch port 0. With tables, a switch has "linear_top", "lft" (two hex digits a LID from 0 on; ff: drop) and
-// "mft" ({"0xc000": [port, ...]}).
+// "gid_prefix", "pkeys"}]}], "links": [{"a", "a_port", "b", "b_port"}]}. Nodes in the order of the topology,
+// links that are up once each, by (node, port); guid and pkeys only of ports that have their own: adapters'
+// and switch port 0. With tables, a switch has "linear_top", "lft" (two hex digits a LID from 0 on; ff: drop)
+// and "mft" ({"0xc000": [port, ...]}).
 #pragma once
 
 #include <string>

@@ -22,10 +22,10 @@ constexpr const char* kHelp =
 
 std::string counters_text(const Simulator& simulator, const ServerReport& report) {
     const SimCounters& counters = simulator.counters();
-    std::string text = fmt::format(
-        "mads {}\nsets {}\ndelivered {}\nlost {}\nrule-breaks {}\nin-flight {}\ndropped {}\n", counters.mads,
-        counters.sets, counters.delivered, counters.lost, counters.rule_breaks, simulator.in_flight(),
-        report.dropped);
+    std::string text =
+        fmt::format("mads {}\nsets {}\ndelivered {}\nlost {}\nrule-breaks {}\nin-flight {}\ndropped {}\n",
+                    counters.mads, counters.sets, counters.delivered, counters.lost, counters.rule_breaks,
+                    simulator.in_flight(), report.dropped);
     for (const auto& [rule, count] : counters.by_rule) {
         text += fmt::format("rule {} {}\n", rule, count);
     }

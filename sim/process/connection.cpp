@@ -79,14 +79,16 @@ void Connection::write(std::span<const std::uint8_t> bytes) {
 
 void Connection::flush() {
     while (sent_ < out_.size()) {
-        const ssize_t put = ::send(number(), out_.data() + sent_, out_.size() - sent_, MSG_DONTWAIT | MSG_NOSIGNAL);
+        const ssize_t put =
+            ::send(number(), out_.data() + sent_, out_.size() - sent_, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (put < 0) {
             alive_ = alive_ && (errno == EAGAIN || errno == EINTR);
             break;
         }
         sent_ += static_cast<std::size_t>(put);
     }
-    // What was sent makes room in front once it is most of the buffer, so that each byte moves only once or twice.
+    // What was sent makes room in front once it is most of the buffer, so that each byte moves only once or
+    // twice.
     if (sent_ == out_.size()) {
         out_.clear();
         sent_ = 0;

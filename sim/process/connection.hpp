@@ -57,7 +57,8 @@ public:
     }
     template <class T>
     void write_frame(FrameKind kind, const T& payload, std::span<const std::uint8_t> rest) {
-        const FrameHeader header{.kind = kind, .bytes = static_cast<std::uint32_t>(sizeof payload + rest.size())};
+        const FrameHeader header{.kind = kind,
+                                 .bytes = static_cast<std::uint32_t>(sizeof payload + rest.size())};
         write({reinterpret_cast<const std::uint8_t*>(&header), sizeof header});
         write({reinterpret_cast<const std::uint8_t*>(&payload), sizeof payload});
         write(rest);

@@ -53,8 +53,8 @@ base::Result<std::string> give_command(const std::string& path, const std::vecto
     }
     const std::string line = quoted(words);
     std::string answer;
-    bool fine = ::send(socket.number(), line.data(), line.size(), MSG_NOSIGNAL) ==
-                static_cast<ssize_t>(line.size());
+    bool fine =
+        ::send(socket.number(), line.data(), line.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(line.size());
     std::array<char, 65536> buffer{};
     while (fine && !is_whole(answer)) {
         const ssize_t got = ::recv(socket.number(), buffer.data(), buffer.size(), 0);

@@ -13,6 +13,7 @@
 #include "base/log.hpp"
 #include "routing/netlist.hpp"
 #include "sim/process/control.hpp"
+#include "sim/process/join.hpp"
 #include "sim/process/server.hpp"
 
 namespace {
@@ -26,10 +27,10 @@ constexpr const char* kExamples =
     "  ibfabric-sim ctl fab link-down spine-01/3       a cable pulled now\n"
     "  ibfabric-sim ctl fab truth                      the fabric as it is, as JSON\n"
     "  ibfabric-sim ctl fab help                       all commands\n"
-    "A program joins it with:\n"
-    "  IBFABRIC_SIM=fab IBFABRIC_NODE=host-0001 LD_PRELOAD=libibfabric-umad.so ibnetdiscover\n"
+    "  ibfabric-sim run fab host-0001 opensm -f log    an unmodified program on a node of it\n"
+    "  ibfabric-sim run fab host-0007/1 saquery\n"
     "\n"
-    "Exit codes: 0 clean stop, 2 cannot start or the command was refused.\n";
+    "Exit codes: 0 clean stop, 2 cannot start or the command was refused; 'run': the program's own.\n";
 
 struct Flags {
     std::string spec, socket, faults;
@@ -38,6 +39,7 @@ struct Flags {
     std::uint64_t agent_us = 2;
     std::string control_socket;
     std::vector<std::string> command;
+    std::string join_socket, join_node;
 };
 
 int complain(const base::Error& error) {
@@ -47,9 +49,10 @@ int complain(const base::Error& error) {
 
 void declare(CLI::App& app, Flags& flags) {
     app.set_version_flag("--version", std::string("ibfabric-sim ") + IBF_VERSION);
-    app.add_option("spec", flags.spec,
-                   "a topology file (also .gz) or a generator, such as fat-tree:radix=36,levels=3 (see 'ibfabric "
-                   "generate --help')")
+    app.add_option(
+           "spec", flags.spec,
+           "a topology file (also .gz) or a generator, such as fat-tree:radix=36,levels=3 (see 'ibfabric "
+           "generate --help')")
         ->type_name("SPEC");
     app.add_option("--socket", flags.socket, "the unix socket to listen at")->type_name("PATH");
     app.add_option("--faults", flags.faults, "a fault script, timed from the start")
@@ -65,7 +68,13 @@ void declare(CLI::App& app, Flags& flags) {
     CLI::App* control = app.add_subcommand("ctl", "give a running simulation a command");
     control->add_option("socket", flags.control_socket, "its --socket")->required()->type_name("PATH");
     control->add_option("command", flags.command, "the command and its words; 'help' lists them")->required();
-    control->positionals_at_end();
+    CLI::App* join = app.add_subcommand("run", "run an unmodified libibumad program on a node");
+    join->add_option("socket", flags.join_socket, "the simulation's --socket")->required()->type_name("PATH");
+    join->add_option("node", flags.join_node,
+                     "description, id or GUID, or NODE/PORT; '' for the first adapter")
+        ->required()
+        ->type_name("NODE");
+    join->prefix_command();
     app.footer(kExamples);
 }
 
@@ -147,6 +156,9 @@ int run(int argc, char** argv) {
         }
         std::fwrite(answer->data(), 1, answer->size(), stdout);
         return 0;
+    }
+    if (CLI::App* join = app.get_subcommand("run"); join->parsed()) {
+        return complain(sim::run_program(flags.join_socket, flags.join_node, join->remaining()));
     }
     if (flags.spec.empty() || flags.socket.empty()) {
         return complain({.kind = base::ErrorKind::usage,

@@ -52,7 +52,7 @@ struct FrameHeader {
 /// A node by description, id or GUID, with "/PORT" or without; empty: the first adapter with a cable.
 struct PlaceRequest {
     std::array<char, 248> node{};
-    std::uint8_t port = 0;      ///< 0: the one that `node` names, else the first cabled one
+    std::uint8_t port = 0;  ///< 0: the one that `node` names, else the first cabled one
     std::array<std::uint8_t, 7> reserved{};
 };
 

@@ -19,7 +19,8 @@
 namespace ibf::sim {
 namespace {
 
-constexpr base::Duration kSlack = std::chrono::microseconds{100};  // events due so soon are run early, in one go
+constexpr base::Duration kSlack =
+    std::chrono::microseconds{100};  // events due so soon are run early, in one go
 constexpr base::Duration kLongestWait = std::chrono::seconds{60};
 constexpr std::size_t kQueuedMax = std::size_t{16} << 20U;  // bytes that a program may leave unread
 constexpr std::size_t kInFlightMax = std::size_t{1} << 17U;
@@ -62,7 +63,8 @@ MadFrame frame_of(std::uint32_t agent, const HandedUp& what) {
         frame.traffic_class = address.grh_traffic_class;
         frame.flow_label = address.grh_flow_label;
         for (std::size_t i = 0; i < frame.gid.size(); ++i) {
-            const std::uint64_t half = i < 8 ? address.grh_gid->prefix : address.grh_gid->interface_id.value();
+            const std::uint64_t half =
+                i < 8 ? address.grh_gid->prefix : address.grh_gid->interface_id.value();
             frame.gid[i] = static_cast<std::uint8_t>(half >> (56U - 8U * (i % 8)));
         }
     }
@@ -89,8 +91,8 @@ PortAnswer describe_port(const World& world, const Simulator::Place& place) {
     answer.port_guid = port.guid.value();
     answer.gid_prefix = port.info.gid_prefix;
     answer.capability_mask = port.info.capability_mask;
-    answer.rate_gbps = static_cast<std::uint32_t>(std::lround(
-        mad::link_gbps(port.info.width_active, port.info.speed())));
+    answer.rate_gbps =
+        static_cast<std::uint32_t>(std::lround(mad::link_gbps(port.info.width_active, port.info.speed())));
     answer.lid = port.info.lid.value();
     answer.sm_lid = port.info.sm_lid.value();
     answer.port = place.port.value();
@@ -98,8 +100,8 @@ PortAnswer describe_port(const World& world, const Simulator::Place& place) {
     answer.sm_sl = port.info.sm_sl;
     answer.state = static_cast<std::uint8_t>(port.info.state);
     answer.phys_state = static_cast<std::uint8_t>(port.info.phys_state);
-    answer.pkey_count = static_cast<std::uint16_t>(
-        std::clamp<std::size_t>(device.pkey_capacity(place.port), 1, kPKeysMax));
+    answer.pkey_count =
+        static_cast<std::uint16_t>(std::clamp<std::size_t>(device.pkey_capacity(place.port), 1, kPKeysMax));
     for (std::size_t i = 0; i < answer.pkey_count; ++i) {
         answer.pkeys[i] = port.pkey(i).value();
     }
@@ -153,8 +155,8 @@ struct Server::Client {
 
     Connection connection;
     std::uint32_t handle = 0;
-    JoinedPort* port = nullptr;   ///< of a port connection
-    JoinedPort* issm = nullptr;   ///< of an issm connection
+    JoinedPort* port = nullptr;                ///< of a port connection
+    JoinedPort* issm = nullptr;                ///< of an issm connection
     std::array<AgentId, kAgentsMax> agents{};  ///< 0: free
 };
 
@@ -175,9 +177,8 @@ base::Result<Descriptor> listen_at(const std::string& path) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     if (path.empty() || path.size() >= sizeof address.sun_path) {
-        return base::fail(base::ErrorKind::usage,
-                          fmt::format("socket path '{}': give 1 to {} characters", path,
-                                      sizeof address.sun_path - 1));
+        return base::fail(base::ErrorKind::usage, fmt::format("socket path '{}': give 1 to {} characters",
+                                                              path, sizeof address.sun_path - 1));
     }
     std::memcpy(address.sun_path, path.data(), path.size());
     const auto* generic = reinterpret_cast<const sockaddr*>(&address);
@@ -194,7 +195,8 @@ base::Result<Descriptor> listen_at(const std::string& path) {
     Descriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (listener.number() < 0 || ::bind(listener.number(), generic, sizeof address) != 0 ||
         ::listen(listener.number(), kBacklog) != 0) {
-        return base::fail(base::ErrorKind::io, fmt::format("cannot listen at {}: {}", path, std::strerror(errno)));
+        return base::fail(base::ErrorKind::io,
+                          fmt::format("cannot listen at {}: {}", path, std::strerror(errno)));
     }
     return listener;
 }
@@ -229,7 +231,8 @@ bool Server::turn(base::Duration patience, int stop) {
     for (const auto& [id, client] : clients_) {
         const int wanted = (full || client.connection.at_end() ? 0 : POLLIN) |
                            (client.connection.queued() > 0 ? POLLOUT : 0);
-        polled.push_back({.fd = client.connection.number(), .events = static_cast<short>(wanted), .revents = 0});
+        polled.push_back(
+            {.fd = client.connection.number(), .events = static_cast<short>(wanted), .revents = 0});
         ids.push_back(id);
     }
     const base::Duration wait = wait_time(patience);
@@ -440,8 +443,8 @@ void Server::add_agent(Client& client, const Frame& frame) {
 void Server::remove_agent(Client& client, const Frame& frame) {
     const auto request = read_payload<AgentFrame>(frame.payload.data(), frame.payload.size());
     const auto found = clients_.find(request.handle);
-    const bool known = found != clients_.end() && found->second.port != nullptr && request.agent < kAgentsMax &&
-                       found->second.agents[request.agent] != 0;
+    const bool known = found != clients_.end() && found->second.port != nullptr &&
+                       request.agent < kAgentsMax && found->second.agents[request.agent] != 0;
     if (!known) {
         refuse(client, EINVAL, "no such agent");
         return;
@@ -458,13 +461,13 @@ ServerReport Server::report() const {
     ServerReport report{.ports = {}, .connections = clients_.size(), .dropped = dropped_};
     for (const auto& [place, port] : ports_) {
         const auto is_here = [joined = port.get()](const auto& item) { return item.second.port == joined; };
-        report.ports.push_back(
-            {.node = simulator_->world().device(place.node).description,
-             .port = place.port,
-             .connections = static_cast<std::size_t>(std::count_if(clients_.begin(), clients_.end(), is_here)),
-             .agents = port->layer.agents(),
-             .is_sm = port->is_sm,
-             .counters = port->layer.counters()});
+        report.ports.push_back({.node = simulator_->world().device(place.node).description,
+                                .port = place.port,
+                                .connections = static_cast<std::size_t>(
+                                    std::count_if(clients_.begin(), clients_.end(), is_here)),
+                                .agents = port->layer.agents(),
+                                .is_sm = port->is_sm,
+                                .counters = port->layer.counters()});
     }
     return report;
 }

@@ -4,7 +4,8 @@
 // opens gets one PortLayer, shared by all programs there, and one client of the Simulator; both stay, as a
 // kernel stays when a program ends. What a program may keep waiting is bounded: it reads slowly, then what
 // arrives for it is dropped and counted, as by a full receive queue; the fabric holds too many packets, then
-// no program is read from until it has delivered some. See protocol.hpp for the frames, commands.hpp for text.
+// no program is read from until it has delivered some. See protocol.hpp for the frames, commands.hpp for
+// text.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The functions of libibumad that only touch the caller's buffer. They are here because libibumad's own look at
-// whether the kernel's device has P_Key indices, which it learns when it opens one.
+// The functions of libibumad that only touch the caller's buffer. They are here because libibumad's own look
+// at whether the kernel's device has P_Key indices, which it learns when it opens one.
 #include <cstdio>
 
 #include <infiniband/umad.h>
@@ -63,8 +63,8 @@ IBF_EXPORT int umad_set_addr_net(void* umad, __be16 dlid, __be32 dqp, int sl, __
 }
 
 IBF_EXPORT int umad_set_addr(void* umad, int dlid, int dqp, int sl, int qkey) {
-    return umad_set_addr_net(umad, htobe16(static_cast<uint16_t>(dlid)), htobe32(static_cast<uint32_t>(dqp)), sl,
-                             htobe32(static_cast<uint32_t>(qkey)));
+    return umad_set_addr_net(umad, htobe16(static_cast<uint16_t>(dlid)), htobe32(static_cast<uint32_t>(dqp)),
+                             sl, htobe32(static_cast<uint32_t>(qkey)));
 }
 
 IBF_EXPORT int umad_set_pkey(void* umad, int pkey_index) {
@@ -77,7 +77,8 @@ IBF_EXPORT int umad_get_pkey(void* umad) {
 }
 
 IBF_EXPORT void umad_addr_dump(ib_mad_addr_t* addr) {
-    std::fprintf(stderr, "qpn %u qkey 0x%x lid %u sl %u\ngrh_present %u gid_index %u hop_limit %u traffic_class %u "
+    std::fprintf(stderr,
+                 "qpn %u qkey 0x%x lid %u sl %u\ngrh_present %u gid_index %u hop_limit %u traffic_class %u "
                  "flow_label 0x%x pkey_index 0x%x\nGid 0x",
                  be32toh(addr->qpn), be32toh(addr->qkey), be16toh(addr->lid), addr->sl, addr->grh_present,
                  addr->gid_index, addr->hop_limit, addr->traffic_class, be32toh(addr->flow_label),

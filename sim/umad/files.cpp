@@ -1,6 +1,7 @@
-// The files of a device that programs open themselves: the issm device, which makes its holder the port's subnet
-// manager for as long as it is open, and the sysfs tree (/sys/class/infiniband, infiniband_mad), as text made on the
-// spot. All else goes to libc. Only what libibumad programs use is here: open, fopen and scandir.
+// The files of a device that programs open themselves: the issm device, which makes its holder the port's
+// subnet manager for as long as it is open, and the sysfs tree (/sys/class/infiniband, infiniband_mad), as
+// text made on the spot. All else goes to libc. Only what libibumad programs use is here: open, fopen and
+// scandir.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -51,7 +52,8 @@ std::string guid_text(std::uint64_t guid) {
 }
 
 bool is_below(std::string_view path, std::string_view folder) {
-    return path.substr(0, folder.size()) == folder && (path.size() == folder.size() || path[folder.size()] == '/');
+    return path.substr(0, folder.size()) == folder &&
+           (path.size() == folder.size() || path[folder.size()] == '/');
 }
 
 std::vector<std::string> parts_of(std::string_view path) {
@@ -73,7 +75,8 @@ std::vector<std::string> port_names() {
     if (shim::ask_node(node) != 0) {
         return names;
     }
-    for (int port = node.type == kSwitch ? 0 : 1; port <= (node.type == kSwitch ? 0 : node.num_ports); ++port) {
+    for (int port = node.type == kSwitch ? 0 : 1; port <= (node.type == kSwitch ? 0 : node.num_ports);
+         ++port) {
         names.push_back(std::to_string(port));
     }
     return names;
@@ -100,14 +103,21 @@ std::optional<std::string> device_file(std::string_view name) {
     if (name == SYS_CA_HW_VERS) {
         return text("%u", node.revision);
     }
-    return name == SYS_CA_TYPE ? std::optional(text("simulated 0x%04x", unsigned{node.device_id})) : std::nullopt;
+    return name == SYS_CA_TYPE ? std::optional(text("simulated 0x%04x", unsigned{node.device_id}))
+                               : std::nullopt;
 }
 
 std::optional<std::string> port_file(const std::string& number, std::string_view name) {
-    constexpr std::array<const char*, 6> kStates{"0: NOP", "1: DOWN", "2: INIT", "3: ARMED", "4: ACTIVE", "5: ACTIVE_DEFER"};
-    constexpr std::array<const char*, 8> kPhysical{"0: <unknown>", "1: Sleep", "2: Polling", "3: Disabled",
-                                                   "4: PortConfigurationTraining", "5: LinkUp",
-                                                   "6: LinkErrorRecovery", "7: Phy Test"};
+    constexpr std::array<const char*, 6> kStates{"0: NOP",   "1: DOWN",   "2: INIT",
+                                                 "3: ARMED", "4: ACTIVE", "5: ACTIVE_DEFER"};
+    constexpr std::array<const char*, 8> kPhysical{"0: <unknown>",
+                                                   "1: Sleep",
+                                                   "2: Polling",
+                                                   "3: Disabled",
+                                                   "4: PortConfigurationTraining",
+                                                   "5: LinkUp",
+                                                   "6: LinkErrorRecovery",
+                                                   "7: Phy Test"};
     PortAnswer port;
     const long parsed = std::strtol(number.c_str(), nullptr, 10);
     if (parsed < 0 || parsed > 254 || shim::ask_port(static_cast<std::uint8_t>(parsed), port) != 0) {
@@ -132,7 +142,8 @@ std::optional<std::string> port_file(const std::string& number, std::string_view
     }
     if (name.substr(0, 6) == "pkeys/") {
         const unsigned long index = std::strtoul(std::string(name.substr(6)).c_str(), nullptr, 10);
-        return index < port.pkey_count ? std::optional(text("0x%04x", unsigned{port.pkeys[index]})) : std::nullopt;
+        return index < port.pkey_count ? std::optional(text("0x%04x", unsigned{port.pkeys[index]}))
+                                       : std::nullopt;
     }
     return std::nullopt;
 }
@@ -299,7 +310,8 @@ int scandir_as(const char* function, const char* path, dirent*** list, Filter fi
 IBF_EXPORT int umad_get_issm_path(const char* ca_name, int portnum, char path[], int max) {
     return shim::guarded(-EIO, [&] {
         NodeAnswer node;
-        if ((ca_name != nullptr && *ca_name != '\0' && std::string_view(ca_name) != shim::kDevice) || max <= 0) {
+        if ((ca_name != nullptr && *ca_name != '\0' && std::string_view(ca_name) != shim::kDevice) ||
+            max <= 0) {
             return -ENODEV;
         }
         if (const int error = shim::ask_node(node); error != 0) {

@@ -1,7 +1,8 @@
 // libibumad's opened ports: agents, sending, receiving. A port's number is its descriptor, as in libibumad.
 //
-// A frame is taken off the socket whole or not at all, and nothing is kept here, so poll and epoll on the descriptor
-// tell the truth. A message longer than the caller's buffer stays, and ENOSPC says how long it is, as ib_umad's read().
+// A frame is taken off the socket whole or not at all, and nothing is kept here, so poll and epoll on the
+// descriptor tell the truth. A message longer than the caller's buffer stays, and ENOSPC says how long it is,
+// as ib_umad's read().
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -115,8 +116,8 @@ static_assert(sizeof(FrameHead) == sizeof(FrameHeader) + sizeof(MadFrame));
 
 /// Reads or peeks a frame's head and up to `size` bytes of its MAD.
 ssize_t take(int socket, FrameHead& head, void* mad, std::size_t size, int flags) {
-    std::array<iovec, 2> parts{{{.iov_base = &head, .iov_len = sizeof head},
-                                {.iov_base = mad, .iov_len = size}}};
+    std::array<iovec, 2> parts{
+        {{.iov_base = &head, .iov_len = sizeof head}, {.iov_base = mad, .iov_len = size}}};
     msghdr message{};
     message.msg_iov = parts.data();
     message.msg_iovlen = parts.size();
@@ -169,7 +170,8 @@ IBF_EXPORT int umad_open_port(const char* ca_name, int portnum) {
             return with_errno(-ENODEV);
         }
         auto port = std::make_shared<OpenPort>();
-        const int socket = shim::begin(FrameKind::open_port, static_cast<std::uint8_t>(portnum), port->handle);
+        const int socket =
+            shim::begin(FrameKind::open_port, static_cast<std::uint8_t>(portnum), port->handle);
         if (socket < 0) {
             return with_errno(socket);
         }
@@ -221,10 +223,12 @@ IBF_EXPORT int umad_register_oui(int portid, int mgmt_class, uint8_t rmpp_versio
 IBF_EXPORT int umad_register2(int port_fd, umad_reg_attr* attr, uint32_t* agent_id) {
     return shim::guarded(EIO, [&] {
         const std::shared_ptr<OpenPort> port = find_port(port_fd);
-        if (!port || attr == nullptr || agent_id == nullptr || (attr->flags & ~unsigned{UMAD_USER_RMPP}) != 0) {
+        if (!port || attr == nullptr || agent_id == nullptr ||
+            (attr->flags & ~unsigned{UMAD_USER_RMPP}) != 0) {
             return EINVAL;
         }
-        AgentFrame frame = agent_frame(*port, attr->mgmt_class, attr->mgmt_class_version, attr->rmpp_version, nullptr);
+        AgentFrame frame =
+            agent_frame(*port, attr->mgmt_class, attr->mgmt_class_version, attr->rmpp_version, nullptr);
         frame.user_rmpp = (attr->flags & UMAD_USER_RMPP) != 0 ? 1 : 0;
         frame.oui = attr->oui;
         frame.methods = {attr->method_mask[0], attr->method_mask[1]};

@@ -269,8 +269,32 @@ def opensm_result(start, opensm, folder, dump, seconds):
         manager.stop()
 
 
+def as_ibsim_reads(netlist):
+    """ibsim starts its ports with the LIDs of the file, where a fabric after power-on has none, and gives port N of an
+    adapter the Nth GUID after its node's, whatever the file says. The netlist rewritten so that both read the same."""
+    owner, lines = 0, []
+    with open(netlist, "rb") as file:
+        for line in file:
+            line = re.sub(rb"\blid \d+\b", b"lid 0", line)
+            if match := re.match(rb'^\s*(?:Hca|Ca)\s+\d+\s+"\w-([0-9a-fA-F]+)"', line):
+                owner = int(match.group(1), 16)
+            elif match := re.match(rb"^\s*\[(\d+)\]\([0-9a-fA-F]+\)", line):
+                port = int(match.group(1))
+                line = b"[%d](%x)" % (port, owner + port) + line[match.end():]
+            lines.append(line)
+    with open(netlist, "wb") as file:
+        file.writelines(lines)
+    return netlist
+
+
+def lids_given(folder):
+    """Port GUID -> LIDs, as OpenSM wrote them down."""
+    with open(os.path.join(folder, "guid2lid"), encoding="ascii") as file:
+        return {line.split()[0]: line.split()[1:] for line in file if line.strip()}
+
+
 def judge_against_ibsim(options, opensm, folder):
-    netlist = unpacked(options.against_ibsim, folder)
+    netlist = as_ibsim_reads(unpacked(options.against_ibsim, folder))
     host, _ = join_point(netlist)
     with Ibsim(netlist, folder) as ibsim:
         def start(command, output, **more):
@@ -285,6 +309,14 @@ def judge_against_ibsim(options, opensm, folder):
     print(f"  up after {their_time:.1f} s on ibsim, {our_time:.1f} s on ibfabric-sim", flush=True)
     known = {port["lid"] for _, port in truth.end_ports()}
 
+    def compare_lids():
+        theirs_given, ours_given = (lids_given(os.path.join(folder, name)) for name in ("under-ibsim", "under-ours"))
+        judges.require_equal("LIDs (guid2lid)", theirs_given, ours_given)
+        in_place = {port["guid"]: [f"0x{lid:04x}" for lid in (port["lid"], port["lid"] + (1 << port["lmc"]) - 1)]
+                    for _, port in truth.end_ports()}
+        judges.require_equal("LIDs (in the ports)", ours_given, in_place)
+        return f"{len(ours_given)} ports"
+
     def compare():
         ours = tables_of(truth)
         judges.require_equal("switches", set(theirs), set(ours))
@@ -293,6 +325,7 @@ def judge_against_ibsim(options, opensm, folder):
                                  {lid: port for lid, port in ours[guid].items() if lid in known})
         return f"{len(ours)} tables, {sum(map(len, ours.values()))} entries alike"
 
+    report("LIDs as under ibsim", compare_lids)
     report("tables as under ibsim", compare)
 
 

@@ -119,6 +119,9 @@ LAYERS = {
     # Codecs for the PortInfo and SwitchInfo that a topology file may carry (db_csv): pure functions, no transport.
     "routing": {"base", "mad/ids.hpp", "mad/codec.hpp", "mad/attributes.hpp"},
     "sim": {"base", "mad", "routing"},
+    "sim/process": {"base", "mad", "routing", "sim"},
+    # Loaded into strangers' programs: it brings nothing along but the protocol.
+    "sim/umad": {"sim/process/protocol.hpp"},
     "db": {"base", "mad/ids.hpp"},
     "daemon/fabric": _BELOW_CORE,
     # What is to be persisted is plain values; only the shell knows that SQLite keeps them.
@@ -135,7 +138,7 @@ PROGRAMS = {"daemon/main.cpp"}  # puts everything together: may include any of i
 
 def layer_of(path):
     parts = path.split("/")
-    if parts[0] == "daemon" and len(parts) > 2:
+    if parts[0] in ("daemon", "sim") and len(parts) > 2:
         return "/".join(parts[:2])
     return parts[0]
 
@@ -172,7 +175,7 @@ class Library:
 LIBRARIES = (
     Library("spdlog", r"spdlog/", r"base/log\.cpp", 1),
     Library("sqlite", r"sqlite3", r"db/[a-z_]+\.(cpp|hpp)", 1),
-    Library("libibumad", r"infiniband/umad", r"mad/[a-z_]+\.cpp", 1),
+    Library("libibumad", r"infiniband/umad", r"(mad|sim/umad)/[a-z_]+\.cpp", 5),
     Library("ib_types", r"iba/", r"mad/[a-z_]+\.cpp", 99),
     Library("libibmad", r"infiniband/mad", r"mad/[a-z_]+\.cpp", 99),
     Library("Boost.Graph", r"boost/graph/", r"routing/[a-z_]+\.cpp", 99),
@@ -181,8 +184,8 @@ LIBRARIES = (
     Library("zlib", r"zlib\.h", r"routing/[a-z_]+\.cpp", 1),
     Library("libsystemd", r"systemd/", r"daemon/shell/[a-z_]+\.cpp", 99),
     Library("toml++", r"toml", r"daemon/shell/[a-z_]+\.cpp", 1),
-    Library("CLI11", r"CLI/", r"cli/[a-z_]+\.(cpp|hpp)|daemon/main\.cpp|daemon/shell/[a-z_]+\.cpp", 99),
-    Library("nlohmann", r"nlohmann/", r"(daemon/(api|fabric|shell)|cli|routing)/[a-z_]+\.(cpp|hpp)", 99),
+    Library("CLI11", r"CLI/", r"cli/[a-z_]+\.(cpp|hpp)|(daemon|sim/process)/main\.cpp|daemon/shell/[a-z_]+\.cpp", 99),
+    Library("nlohmann", r"nlohmann/", r"(daemon/(api|fabric|shell)|cli|routing)/[a-z_]+\.(cpp|hpp)|sim/truth\.cpp", 99),
 )
 
 
@@ -404,7 +407,7 @@ _OPTION = re.compile(r"add_(?:option|flag)\w*\s*\(\s*\"([^\"]+)\"")
 
 def check_options_in_manuals(tree):
     """Every option a program takes is in its manual page."""
-    for program, page in (("cli/", "man/ibfabric.1"), ("daemon/", "man/ibfabricd.8")):
+    for program, page in (("cli/", "man/ibfabric.1"), ("daemon/", "man/ibfabricd.8"), ("sim/", "man/ibfabric-sim.1")):
         manual = tree.files.get(page, "").replace("\\-", "-")
         for path in tree.product_cpp():
             if not path.startswith(program):

@@ -47,14 +47,19 @@ TEST_F(CommandsTest, WhatIsWrongIsSaid) {
 }
 
 TEST_F(CommandsTest, ReportsEndWithOk) {
-    report.ports.push_back({.node = "host-0001", .port = mad::PortNum{1}, .connections = 2, .agents = 3, .is_sm = true,
+    report.ports.push_back({.node = "host-0001",
+                            .port = mad::PortNum{1},
+                            .connections = 2,
+                            .agents = 3,
+                            .is_sm = true,
                             .counters = {}});
     for (const char* line : {"help", "counters", "clients", "truth", "truth tables"}) {
         const std::string answer = say(line);
         ASSERT_GE(answer.size(), 4U) << line;
         EXPECT_EQ(answer.substr(answer.size() - 4), "\nok\n") << line;
     }
-    EXPECT_NE(say("clients").find("port \"host-0001\"/1 connections 2 agents 3 is-sm yes"), std::string::npos);
+    EXPECT_NE(say("clients").find("port \"host-0001\"/1 connections 2 agents 3 is-sm yes"),
+              std::string::npos);
     EXPECT_TRUE(run_command("quit", sim, report, now).quit);
 }
 

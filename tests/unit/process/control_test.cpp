@@ -14,7 +14,8 @@ namespace {
 
 TEST(Control, GivesCommandsAndReadsAnswers) {
     const std::string path = ::testing::TempDir() + "ibf-control-" + std::to_string(::getpid());
-    auto simulator = std::make_unique<Simulator>(*routing::generate_netlist("fat-tree:radix=4,levels=2"), SimOptions{});
+    auto simulator =
+        std::make_unique<Simulator>(*routing::generate_netlist("fat-tree:radix=4,levels=2"), SimOptions{});
     Server server(std::move(simulator), std::move(*listen_at(path)));
     const Descriptor stop(::eventfd(0, EFD_CLOEXEC));
     std::thread thread([&] { server.serve(stop); });

@@ -21,7 +21,8 @@ protected:
         EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
         folder = pattern;
         path = folder + "/s";
-        auto simulator = std::make_unique<Simulator>(*routing::generate_netlist("fat-tree:radix=4,levels=2"), SimOptions{});
+        auto simulator = std::make_unique<Simulator>(*routing::generate_netlist("fat-tree:radix=4,levels=2"),
+                                                     SimOptions{});
         server.emplace(std::move(simulator), std::move(*listen_at(path)));
     }
     ~ServerTest() override {
@@ -42,14 +43,16 @@ protected:
             sockaddr_un address{};
             address.sun_family = AF_UNIX;
             std::copy(test.path.begin(), test.path.end(), address.sun_path);
-            EXPECT_EQ(::connect(socket.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+            EXPECT_EQ(::connect(socket.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
+                      0);
         }
         void put(const void* bytes, std::size_t size) {
             EXPECT_EQ(::send(socket.number(), bytes, size, MSG_NOSIGNAL), static_cast<ssize_t>(size));
         }
         template <class T>
         void send(FrameKind kind, const T& payload, std::vector<std::uint8_t> rest = {}) {
-            const FrameHeader header{.kind = kind, .bytes = static_cast<std::uint32_t>(sizeof payload + rest.size())};
+            const FrameHeader header{.kind = kind,
+                                     .bytes = static_cast<std::uint32_t>(sizeof payload + rest.size())};
             put(&header, sizeof header);
             put(&payload, sizeof payload);
             put(rest.data(), rest.size());
@@ -74,7 +77,8 @@ protected:
             }
             const auto* bytes = reinterpret_cast<const std::uint8_t*>(all.data());
             const auto header = read_payload<FrameHeader>(bytes, sizeof(FrameHeader));
-            return header.kind == kind ? std::optional{read_payload<T>(bytes + sizeof header, sizeof(T))} : std::nullopt;
+            return header.kind == kind ? std::optional{read_payload<T>(bytes + sizeof header, sizeof(T))}
+                                       : std::nullopt;
         }
         std::string command(const std::string& line) {
             put(line.data(), line.size());
@@ -204,7 +208,8 @@ TEST_F(ServerTest, GarbageEndsOnlyItsOwnConnection) {
         EXPECT_TRUE(bad.closed);
     }
     Peer odd(*this);
-    for (const FrameKind kind : {FrameKind::add_agent, FrameKind::remove_agent, FrameKind::ask_node, FrameKind::mad}) {
+    for (const FrameKind kind :
+         {FrameKind::add_agent, FrameKind::remove_agent, FrameKind::ask_node, FrameKind::mad}) {
         odd.send(kind, std::uint8_t{0xFF});  // payloads cut short
     }
     pass();

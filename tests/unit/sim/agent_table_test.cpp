@@ -6,7 +6,8 @@
 namespace ibf::sim {
 namespace {
 
-AgentRequest asks_for(std::uint8_t mgmt_class, std::uint8_t version, std::initializer_list<std::size_t> methods) {
+AgentRequest asks_for(std::uint8_t mgmt_class, std::uint8_t version,
+                      std::initializer_list<std::size_t> methods) {
     AgentRequest request;
     request.mgmt_class = mgmt_class;
     request.class_version = version;
@@ -16,7 +17,8 @@ AgentRequest asks_for(std::uint8_t mgmt_class, std::uint8_t version, std::initia
     return request;
 }
 
-mad::MadBuffer mad_of(std::uint8_t mgmt_class, std::uint8_t version, std::uint8_t method, std::uint32_t upper) {
+mad::MadBuffer mad_of(std::uint8_t mgmt_class, std::uint8_t version, std::uint8_t method,
+                      std::uint32_t upper) {
     mad::MadBuffer bytes{};
     bytes[0] = 1;
     bytes[1] = mgmt_class;
@@ -36,7 +38,8 @@ TEST(AgentTable, RequestsGoByClassVersionAndMethod) {
     EXPECT_EQ(table.receiver(mad_of(0x03, 2, 18, 0)), sa);
     EXPECT_EQ(table.receiver(mad_of(0x81, 1, 2, 0)), std::nullopt);  // Set is nobody's
     EXPECT_EQ(table.receiver(mad_of(0x03, 1, 18, 0)), std::nullopt);
-    EXPECT_EQ(table.receiver(mad_of(0x01, 1, 5, 0)), std::nullopt);  // LID-routed SMPs are a class of their own
+    EXPECT_EQ(table.receiver(mad_of(0x01, 1, 5, 0)),
+              std::nullopt);  // LID-routed SMPs are a class of their own
 }
 
 TEST(AgentTable, ResponsesGoByTheUpperHalfOfTheTid) {

@@ -46,8 +46,10 @@ protected:
         bytes[15] = 7;
         return bytes;
     }
-    void send(AgentId agent, const std::vector<std::uint8_t>& bytes, base::Duration timeout, std::uint32_t retries) {
-        layer.send(agent, {.bytes = bytes, .address = peer, .timeout = timeout, .retries = retries}, now, out);
+    void send(AgentId agent, const std::vector<std::uint8_t>& bytes, base::Duration timeout,
+              std::uint32_t retries) {
+        layer.send(agent, {.bytes = bytes, .address = peer, .timeout = timeout, .retries = retries}, now,
+                   out);
     }
     static mad::WireMad answer_to(const mad::WireMad& mad) {
         mad::WireMad answer = mad;
@@ -202,8 +204,8 @@ std::vector<std::uint8_t> table_of(const mad::WireMad& query, std::size_t data_b
 }
 
 TEST_F(TwoPorts, ATableTravelsWholeBetweenKernels) {
-    for (const std::size_t size : {std::size_t{0}, std::size_t{64}, std::size_t{200}, std::size_t{201},
-                                   std::size_t{100'000}}) {
+    for (const std::size_t size :
+         {std::size_t{0}, std::size_t{64}, std::size_t{200}, std::size_t{201}, std::size_t{100'000}}) {
         for (const unsigned lose_every : {0U, 7U}) {
             AgentRequest request_agent;
             request_agent.mgmt_class = 0x03;
@@ -220,7 +222,8 @@ TEST_F(TwoPorts, ATableTravelsWholeBetweenKernels) {
             far.on_receive(query, now, far_out);
             ASSERT_EQ(far_out.up.size(), 1U);
             const std::vector<std::uint8_t> table = table_of(query, size);
-            far.send(server, {.bytes = table, .address = query.address, .timeout = {}, .retries = 0}, now, far_out);
+            far.send(server, {.bytes = table, .address = query.address, .timeout = {}, .retries = 0}, now,
+                     far_out);
             carry(lose_every);
             ASSERT_EQ(out.up.size(), 1U) << size << " bytes, one lost in " << lose_every;
             EXPECT_EQ(out.up[0].status, 0U);
