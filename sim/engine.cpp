@@ -43,6 +43,15 @@ std::uint8_t path_bits_of(const mad::PortInfo& info, mad::Lid to) {
     return to == mad::kLidPermissive ? std::uint8_t{0} : static_cast<std::uint8_t>(to.value() & mask);
 }
 
+/// The answer of a device that has no agent for the class.
+mad::MadBuffer refuse_class(const mad::MadBuffer& request) {
+    mad::MadBuffer answer = request;
+    answer[3] = static_cast<std::uint8_t>(Method::get_resp);
+    answer[4] = 0;
+    answer[5] = kStatusBadAttribute;
+    return answer;
+}
+
 /// The port of its device that a walk starts from: adapters use their own, switches choose by table.
 PortRef walk_start(const World& world, PortRef at) {
     return world.device(at.node).is_switch() ? PortRef{at.node, mad::PortNum{0}} : at;
@@ -275,6 +284,13 @@ bool Engine::goes_to_client(const Packet& packet) const {
     return header.is_response() || is_method(header, Method::trap) || is_method(header, Method::report);
 }
 
+/// A Get or Set of a class that the device has no agent for, at a port where no client is: the device says
+/// so.
+bool Engine::is_nobodys(const Packet& packet) const {
+    const bool asks = is_method(packet.head(), Method::get) || is_method(packet.head(), Method::set);
+    return !packet.is_smp && asks && !receiver(packet);
+}
+
 /// The client at the port where the packet arrived: the asker of an answer, else the SM, else the first.
 std::optional<Engine::ClientId> Engine::receiver(const Packet& packet) const {
     const auto found = clients_at_.find(walk_start(world_, packet.at));
@@ -300,7 +316,7 @@ void Engine::arrive(std::uint32_t slot) {
     const mad::MadHeader& header = packet.head();
     if (!world_.device(packet.at.node).present) {
         lose(slot);
-    } else if (goes_to_client(packet)) {
+    } else if (goes_to_client(packet) && !is_nobodys(packet)) {
         deliver(slot);
     } else if (packet.is_smp && is_method(header, Method::trap_repress)) {
         traps_.repress(packet.at.node, header.tid);
@@ -356,7 +372,11 @@ void Engine::serve(std::uint32_t slot) {
         serve_smp(slot);
         return;
     }
-    packet.bytes = serve_performance(world_, packet.at, packet.bytes, packet.header);
+    if (packet.header.mgmt_class == MgmtClass::perf) {
+        packet.bytes = serve_performance(world_, packet.at, packet.bytes, packet.header);
+    } else {
+        packet.bytes = refuse_class(packet.bytes);
+    }
     packet.header.method = static_cast<std::uint8_t>(Method::get_resp);
     answer(slot, walk_answer(packet));
 }

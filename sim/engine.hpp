@@ -104,6 +104,7 @@ private:
     void deliver(std::uint32_t slot);
     [[nodiscard]] std::optional<Arrival> walk_answer(const Packet& packet);
     [[nodiscard]] bool goes_to_client(const Packet& packet) const;
+    [[nodiscard]] bool is_nobodys(const Packet& packet) const;
     [[nodiscard]] std::optional<ClientId> receiver(const Packet& packet) const;
     [[nodiscard]] std::optional<std::uint16_t> pkey_index_at(PortRef at, mad::PKey pkey) const;
     [[nodiscard]] std::optional<mad::WireMad> wire_form(const Packet& packet) const;

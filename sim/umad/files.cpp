@@ -220,7 +220,7 @@ int open_issm(std::string_view path, int flags) {
 }
 
 /// A descriptor for a file of ours, -1 with errno, or nothing: the path is libc's.
-std::optional<int> open_ours(const char* path, int flags) noexcept {
+std::optional<int> open_ours(const char* path, int flags) {
     return shim::guarded(std::optional<int>(-1), [&]() -> std::optional<int> {
         const std::string_view name(path);
         if (name.empty() || name.front() != '/' || !shim::in_simulation()) {

@@ -5,6 +5,8 @@
 // ports and the issm device have each their own. Functions return 0 or a negative errno, as libibumad does.
 #pragma once
 
+#include <cxxabi.h>
+
 #include <cstdint>
 
 #include "sim/process/protocol.hpp"
@@ -30,11 +32,14 @@ inline constexpr const char* kDevice = "sim0";
 [[nodiscard]] int send_frame(int socket, FrameKind kind, const void* payload, std::size_t size,
                              const void* rest, std::size_t rest_size);
 
-/// Runs a function of the C interface: nothing thrown leaves it.
+/// Runs a function of the C interface: nothing thrown leaves it but pthread_cancel()'s unwinding, by which
+/// OpenSM and its like end their receiving thread.
 template <class Result, class Function>
-Result guarded(Result failure, Function&& function) noexcept {
+Result guarded(Result failure, Function&& function) {
     try {
         return function();
+    } catch (abi::__forced_unwind&) {
+        throw;
     } catch (...) {
         return failure;
     }

@@ -19,6 +19,10 @@ public:
     void hand_up(const HandedUp& what) override {
         up.push_back({what.agent, what.status, {what.bytes.begin(), what.bytes.end()}});
     }
+    void clear() {
+        wire.clear();
+        up.clear();
+    }
     std::vector<mad::WireMad> wire;
     std::vector<Up> up;
 };
@@ -60,7 +64,13 @@ protected:
     PortLayer layer;
     Recorder out;
     base::Instant now{};
-    mad::MadAddress peer{.lid = mad::Lid{9}, .qp = 1, .qkey = 0x80010000};
+    mad::MadAddress peer = [] {
+        mad::MadAddress address;
+        address.lid = mad::Lid{9};
+        address.qp = 1;
+        address.qkey = 0x80010000;
+        return address;
+    }();
 };
 
 TEST_F(PortLayerTest, ARequestCarriesItsAgentsNumberAndItsAnswerComesBack) {
@@ -214,8 +224,8 @@ TEST_F(TwoPorts, ATableTravelsWholeBetweenKernels) {
             const AgentId client = *layer.add_agent(request_agent);
             request_agent.methods.set(0x12);
             const AgentId server = *far.add_agent(request_agent);
-            out = {};
-            far_out = {};
+            out.clear();
+            far_out.clear();
             send(client, request(0x03, 0x12, 256), std::chrono::minutes{10}, 0);
             ASSERT_EQ(out.wire.size(), 1U);
             const mad::WireMad query = std::exchange(out.wire, {})[0];
