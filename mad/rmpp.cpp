@@ -199,8 +199,12 @@ struct Rmpp::Impl {
                           base::Instant now, RmppOutputs& out);
     void on_ack(const WireMad& mad, const RmppHeader& rmpp, base::Instant now, RmppOutputs& out);
     void on_ack_without_send(const WireMad& mad, const RmppHeader& rmpp, base::Instant now, RmppOutputs& out);
+    bool end_their_receive(const WireMad& mad, RmppEnd how, RmppStatus status, base::Instant now,
+                           RmppOutputs& out);
+    void end_their_send(const WireMad& mad, RmppEnd how, RmppStatus status, RmppOutputs& out);
     void on_end(const WireMad& mad, const RmppHeader& rmpp, base::Instant now, RmppOutputs& out);
-    void refuse(const WireMad& mad, RmppStatus status, base::Instant now, RmppOutputs& out);
+    void on_stray(const WireMad& mad, RmppStatus status, base::Instant now, RmppOutputs& out);
+    void abort(const WireMad& mad, RmppStatus status, RmppOutputs& out);
     void on_deadline(const Deadline& due, base::Instant now, RmppOutputs& out);
 
     RmppLimits limits;
@@ -292,12 +296,11 @@ void Rmpp::Impl::drop(Transfers& transfers, Side side, const Key& peer, std::opt
 
 void Rmpp::Impl::on_data(const WireMad& mad, const RmppHeader& rmpp, base::Instant now, RmppOutputs& out) {
     ++counters.segments_in;
-    if (rmpp.status != 0) {
-        refuse(mad, RmppStatus::bad_status, now, out);
-        return;
-    }
-    if (rmpp.segment == 0 || rmpp.first != (rmpp.segment == 1)) {
-        refuse(mad, RmppStatus::bad_segment, now, out);
+    const bool bad_segment = rmpp.segment == 0 || rmpp.first != (rmpp.segment == 1);
+    if (rmpp.status != 0 || bad_segment) {
+        const RmppStatus why = bad_segment ? RmppStatus::bad_segment : RmppStatus::bad_status;
+        abort(mad, why, out);
+        end_their_send(mad, RmppEnd::protocol, why, out);
         return;
     }
     const Key key = key_of(mad.address, mad.bytes.data());
@@ -375,7 +378,8 @@ void Rmpp::Impl::continue_receive(Receives::iterator at, const WireMad& mad, con
 
 void Rmpp::Impl::on_ack(const WireMad& mad, const RmppHeader& rmpp, base::Instant now, RmppOutputs& out) {
     if (rmpp.status != 0) {
-        refuse(mad, RmppStatus::bad_status, now, out);
+        abort(mad, RmppStatus::bad_status, out);
+        end_their_receive(mad, RmppEnd::protocol, RmppStatus::bad_status, now, out);
         return;
     }
     const auto at = sends.find(key_of(mad.address, mad.bytes.data()).turned());
@@ -390,7 +394,8 @@ void Rmpp::Impl::on_ack(const WireMad& mad, const RmppHeader& rmpp, base::Instan
     counters.segments_out += transfer.segments_out() - sent_before;
     counters.segments_again += transfer.segments_again() - again_before;
     if (acked.refusal != RmppStatus::normal) {
-        refuse(mad, acked.refusal, now, out);
+        abort(mad, acked.refusal, out);
+        end_send(at, RmppEnd::protocol, acked.refusal, now, out);
     } else if (acked.delivered) {
         if (!at->first.is_response()) {
             out.wire.push_back(answer(mad, ack_header(0, 1)));
@@ -417,30 +422,47 @@ void Rmpp::Impl::on_ack_without_send(const WireMad& mad, const RmppHeader& rmpp,
 
 // --- the end ---
 
-/// STOP and ABORT come from either side: from the receiver with the response bit turned.
-void Rmpp::Impl::on_end(const WireMad& mad, const RmppHeader& rmpp, base::Instant now, RmppOutputs& out) {
-    const RmppEnd how = rmpp.type == RmppType::stop ? RmppEnd::stopped : RmppEnd::aborted;
-    const auto status = static_cast<RmppStatus>(rmpp.status);
-    const Key key = key_of(mad.address, mad.bytes.data());
-    if (const auto at = sends.find(key.turned()); at != sends.end()) {
-        end_send(at, how, status, now, out);
+/// Ends the transfer of which the packet's sender is the receiver. False: there is none.
+bool Rmpp::Impl::end_their_receive(const WireMad& mad, RmppEnd how, RmppStatus status, base::Instant now,
+                                   RmppOutputs& out) {
+    const auto at = sends.find(key_of(mad.address, mad.bytes.data()).turned());
+    if (at == sends.end()) {
+        return false;
     }
-    if (const auto at = receives.find(key); at != receives.end()) {
+    end_send(at, how, status, now, out);
+    return true;
+}
+
+/// Ends the transfer of which the packet's sender is the sender.
+void Rmpp::Impl::end_their_send(const WireMad& mad, RmppEnd how, RmppStatus status, RmppOutputs& out) {
+    const auto at = receives.find(key_of(mad.address, mad.bytes.data()));
+    if (at != receives.end()) {
         end_receive(at, how, status, out);
     }
 }
 
-/// A packet that breaks the protocol ends the transfer that it is about. The peer is told even if there is
-/// none, as Linux does; never in answer to a STOP or ABORT, or two could go on for ever.
-void Rmpp::Impl::refuse(const WireMad& mad, RmppStatus status, base::Instant now, RmppOutputs& out) {
+/// STOP and ABORT come from either side: from the receiver with the response bit turned. Where there is a
+/// transfer for both readings, it is the receiver's: senders just fall silent, in Linux always.
+void Rmpp::Impl::on_end(const WireMad& mad, const RmppHeader& rmpp, base::Instant now, RmppOutputs& out) {
+    const RmppEnd how = rmpp.type == RmppType::stop ? RmppEnd::stopped : RmppEnd::aborted;
+    const auto status = static_cast<RmppStatus>(rmpp.status);
+    if (!end_their_receive(mad, how, status, now, out)) {
+        end_their_send(mad, how, status, out);
+    }
+}
+
+/// Of a version or type that there is not, so that it does not say which side sent it.
+void Rmpp::Impl::on_stray(const WireMad& mad, RmppStatus status, base::Instant now, RmppOutputs& out) {
+    abort(mad, status, out);
+    if (!end_their_receive(mad, RmppEnd::protocol, status, now, out)) {
+        end_their_send(mad, RmppEnd::protocol, status, out);
+    }
+}
+
+/// The peer is told what broke the protocol even if there is no transfer, as Linux does; never in answer to a
+/// STOP or ABORT, or two could go on for ever.
+void Rmpp::Impl::abort(const WireMad& mad, RmppStatus status, RmppOutputs& out) {
     out.wire.push_back(answer(mad, end_header(status)));
-    const Key key = key_of(mad.address, mad.bytes.data());
-    if (const auto at = sends.find(key.turned()); at != sends.end()) {
-        end_send(at, RmppEnd::protocol, status, now, out);
-    }
-    if (const auto at = receives.find(key); at != receives.end()) {
-        end_receive(at, RmppEnd::protocol, status, out);
-    }
 }
 
 void Rmpp::Impl::on_deadline(const Deadline& due, base::Instant now, RmppOutputs& out) {
@@ -514,13 +536,13 @@ bool Rmpp::on_receive(const WireMad& mad, base::Instant now, RmppOutputs& out) {
     if (rmpp.type == RmppType::stop || rmpp.type == RmppType::abort) {
         impl_->on_end(mad, rmpp, now, out);
     } else if (rmpp.version != kRmppVersion) {
-        impl_->refuse(mad, RmppStatus::bad_version, now, out);
+        impl_->on_stray(mad, RmppStatus::bad_version, now, out);
     } else if (rmpp.type == RmppType::data) {
         impl_->on_data(mad, rmpp, now, out);
     } else if (rmpp.type == RmppType::ack) {
         impl_->on_ack(mad, rmpp, now, out);
     } else {
-        impl_->refuse(mad, RmppStatus::bad_type, now, out);
+        impl_->on_stray(mad, RmppStatus::bad_type, now, out);
     }
     return true;
 }

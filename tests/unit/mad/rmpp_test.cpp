@@ -473,6 +473,22 @@ TEST(Rmpp, ASegmentBehindTheLastEndsAReceive) {
     EXPECT_EQ(out.ended[0].status, static_cast<std::uint8_t>(RmppStatus::unspecified));
 }
 
+TEST(Rmpp, AStopEndsOneOfTwoTransfersUnderOneTid) {
+    // Ours is a request, theirs an answer to another one: the STOP of our request has the method of their
+    // data.
+    RmppPair pair({}, {}, 1);
+    pair.send(1, message_to(0, SaMethod::get_table, 42, 5000, 1));
+    pair.send(0, message_to(1, kTable, 42, 5000, 2));
+    for (int i = 0; i < 6; ++i) {
+        pair.step(pair.now() + 1s);
+    }
+    EXPECT_EQ(pair.side(0).receiving(), 1U);
+    EXPECT_EQ(pair.side(0).sending(), 1U);
+    pair.deliver(0, from_receiver(header(RmppType::stop, 0, 0, 1)));
+    EXPECT_EQ(pair.side(0).sending(), 0U);
+    EXPECT_EQ(pair.side(0).receiving(), 1U);
+}
+
 TEST(Rmpp, NoAbortIsAnswered) {
     Rmpp rmpp{{}};
     RmppOutputs out;
