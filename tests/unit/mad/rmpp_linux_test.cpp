@@ -331,6 +331,7 @@ TEST(RmppLinux, ReceivesWhatWeSend) {
 
 TEST(RmppLinux, ReceivesWhatWeSendInSpiteOfLosses) {
     for (const double loss : {0.02, 0.2}) {
+        base::Instant slowest{};
         for (std::uint64_t seed = 0; seed < 30; ++seed) {
             WithLinux net(64, loss, seed);
             const RmppMessage message = table_to_linux(4341 * 64);
@@ -343,7 +344,10 @@ TEST(RmppLinux, ReceivesWhatWeSendInSpiteOfLosses) {
             EXPECT_EQ(net.linux.aborts_sent, 0);
             // Linux' client waits 1 s and asks three times more: the whole table in less than 4 s.
             EXPECT_LT(net.now, base::Instant{loss < 0.1 ? 4s : 60s}) << seed;
+            slowest = std::max(slowest, net.now);
         }
+        std::printf("4,341 paths to Linux, %.0f %% loss: %.2f s at worst\n", 100 * loss,
+                    std::chrono::duration<double>(slowest.time_since_epoch()).count());
     }
 }
 
