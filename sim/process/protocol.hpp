@@ -35,7 +35,7 @@ enum class FrameKind : std::uint16_t {
     take_issm = 4,     ///< PlaceRequest -> Done, or Refused with EAGAIN where another holds it
     add_agent = 5,     ///< AgentFrame -> Done: the agent's number in its port
     remove_agent = 6,  ///< AgentFrame -> Done
-    mad = 16,          ///< MadFrame, then the MAD
+    mad = 16,          ///< MadFrame, then the MAD, filled up to 256 bytes
     done = 32,
     refused = 33,
     node_answer = 34,
@@ -125,10 +125,14 @@ struct MadFrame {
     std::uint8_t traffic_class = 0;
     std::array<std::uint8_t, 2> reserved{};
     std::array<std::uint8_t, 16> gid{};
+    std::uint32_t length = 0;  ///< of the MAD; may be less than the frame carries
+    std::uint32_t reserved2 = 0;
 };
 
+inline constexpr std::size_t kMadFrameLeast = 256;  ///< a reader takes a frame up to here in one go
+
 static_assert(sizeof(FrameHeader) == 8 && sizeof(PlaceRequest) == 256 && sizeof(NodeAnswer) == 32 &&
-              sizeof(AgentFrame) == 32 && sizeof(Refused) == 256 && sizeof(MadFrame) == 56);
+              sizeof(AgentFrame) == 32 && sizeof(Refused) == 256 && sizeof(MadFrame) == 64);
 
 /// A payload as its struct; what is missing at the end stays zero.
 template <class T>

@@ -51,6 +51,7 @@ MadFrame frame_of(std::uint32_t agent, const HandedUp& what) {
     const mad::MadAddress& address = what.address;
     MadFrame frame;
     frame.agent = agent;
+    frame.length = static_cast<std::uint32_t>(what.bytes.size());
     frame.status = what.status;
     frame.qpn = address.qp;
     frame.lid = address.lid.value();
@@ -170,7 +171,14 @@ void Server::JoinedPort::hand_up(const HandedUp& what) {
         ++server_.dropped_;
         return;
     }
-    connection.write_frame(FrameKind::mad, frame_of(owner->second.number, what), what.bytes);
+    const MadFrame frame = frame_of(owner->second.number, what);
+    if (what.bytes.size() >= kMadFrameLeast) {
+        connection.write_frame(FrameKind::mad, frame, what.bytes);
+        return;
+    }
+    mad::MadBuffer filled{};
+    std::copy(what.bytes.begin(), what.bytes.end(), filled.begin());
+    connection.write_frame(FrameKind::mad, frame, filled);
 }
 
 base::Result<Descriptor> listen_at(const std::string& path) {
@@ -338,12 +346,13 @@ void Server::serve_frame(ConnectionId id, Client& client, const Frame& frame) {
 void Server::serve_mad(Client& client, const Frame& frame) {
     const auto head = read_payload<MadFrame>(frame.payload.data(), frame.payload.size());
     const AgentId agent = head.agent < kAgentsMax ? client.agents[head.agent] : 0;
-    if (frame.payload.size() < sizeof head || client.port == nullptr || agent == 0) {
+    if (frame.payload.size() < sizeof head || frame.payload.size() - sizeof head < head.length ||
+        client.port == nullptr || agent == 0) {
         ++dropped_;
         return;
     }
     client.port->layer.send(agent,
-                            {.bytes = frame.payload.subspan(sizeof head),
+                            {.bytes = frame.payload.subspan(sizeof head, head.length),
                              .address = address_of(head),
                              .timeout = std::chrono::milliseconds{head.timeout_ms},
                              .retries = head.retries},

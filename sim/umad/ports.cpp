@@ -5,7 +5,6 @@
 // as ib_umad's read().
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include <infiniband/umad.h>
 
@@ -22,12 +22,19 @@ using namespace ibf::sim;
 
 namespace {
 
-constexpr std::size_t kMadBytes = 256;
+/// What every frame that arrives begins with.
+struct FrameStart {
+    FrameHeader header;
+    MadFrame mad;
+    std::array<std::uint8_t, kMadFrameLeast> bytes;
+};
+static_assert(sizeof(FrameStart) == sizeof(FrameHeader) + sizeof(MadFrame) + kMadFrameLeast);
 
 struct OpenPort {
     std::uint32_t handle = 0;
     std::mutex sending;
     std::mutex receiving;
+    std::optional<FrameStart> begun;  ///< of a long message whose end is still in the socket
 };
 
 std::mutex ports_mutex;
@@ -108,58 +115,61 @@ void fill_umad(const MadFrame& frame, std::size_t length, ib_user_mad_t& umad) {
     std::copy(frame.gid.begin(), frame.gid.end(), std::begin(umad.addr.gid));
 }
 
-struct FrameHead {
-    FrameHeader header;
-    MadFrame mad;
-};
-static_assert(sizeof(FrameHead) == sizeof(FrameHeader) + sizeof(MadFrame));
-
-/// Reads or peeks a frame's head and up to `size` bytes of its MAD.
-ssize_t take(int socket, FrameHead& head, void* mad, std::size_t size, int flags) {
-    std::array<iovec, 2> parts{
-        {{.iov_base = &head, .iov_len = sizeof head}, {.iov_base = mad, .iov_len = size}}};
-    msghdr message{};
-    message.msg_iov = parts.data();
-    message.msg_iovlen = parts.size();
-    ssize_t got = 0;
-    do {
-        got = ::recvmsg(socket, &message, flags);
-    } while (got < 0 && errno == EINTR);
-    return got;
+/// Takes `size` bytes off the socket; what has begun to arrive is waited for. 0 or a negative errno.
+int take(int socket, void* to, std::size_t size) {
+    std::size_t got = 0;
+    while (got < size) {
+        const ssize_t more =
+            ::recv(socket, static_cast<char*>(to) + got, size - got, got == 0 ? MSG_DONTWAIT : MSG_WAITALL);
+        if (more < 0 && errno == EINTR) {
+            continue;
+        }
+        if (more <= 0) {
+            return more < 0 && errno == EAGAIN ? -EAGAIN : -EIO;
+        }
+        got += static_cast<std::size_t>(more);
+    }
+    return 0;
 }
 
 /// The next MAD; the agent's number, or a negative errno. `length`: room in, size out.
 int receive(int socket, OpenPort& port, ib_user_mad_t& umad, int& length) {
     const std::lock_guard lock(port.receiving);
-    FrameHead head;
     const std::size_t room = static_cast<std::size_t>(std::max(length, 0));
-    length = 0;
-    ssize_t got = take(socket, head, nullptr, 0, MSG_PEEK | MSG_DONTWAIT);
-    if (got > 0 && got < static_cast<ssize_t>(sizeof head)) {
-        got = take(socket, head, nullptr, 0, MSG_PEEK | MSG_WAITALL);  // the rest is on its way
-    }
-    if (got < static_cast<ssize_t>(sizeof head)) {
-        return got < 0 && errno == EAGAIN ? -EAGAIN : -EIO;
-    }
-    if (head.header.magic != kFrameMagic || head.header.kind != FrameKind::mad ||
-        head.header.bytes < sizeof(MadFrame)) {
-        return -EPROTO;
-    }
-    void* const mad = reinterpret_cast<char*>(&umad) + sizeof umad;
-    const std::size_t size = head.header.bytes - sizeof(MadFrame);
-    const std::size_t least = std::min(size, kMadBytes);
-    if (room < least) {
+    if (room < kMadFrameLeast) {
         return -EINVAL;
     }
-    const bool fits = room >= size;
-    const std::size_t wanted = fits ? size : least;
-    got = take(socket, head, mad, wanted, MSG_WAITALL | (fits ? 0 : MSG_PEEK));
-    if (got < static_cast<ssize_t>(sizeof head + wanted)) {
-        return -EIO;
+    length = 0;
+    if (!port.begun) {
+        FrameStart start;
+        if (const int error = take(socket, &start, sizeof start); error != 0) {
+            return error;
+        }
+        if (start.header.magic != kFrameMagic || start.header.kind != FrameKind::mad ||
+            start.header.bytes < sizeof start - sizeof start.header) {
+            return -EPROTO;
+        }
+        port.begun = start;
     }
-    fill_umad(head.mad, size, umad);
+    const FrameStart& start = *port.begun;
+    const std::size_t carried = start.header.bytes - sizeof(MadFrame);
+    const std::size_t size = std::min<std::size_t>(start.mad.length, carried);
+    std::uint8_t* const mad = reinterpret_cast<std::uint8_t*>(&umad) + sizeof umad;
+    fill_umad(start.mad, size, umad);
+    std::copy_n(start.bytes.begin(), std::min(size, start.bytes.size()), mad);
     length = static_cast<int>(size);
-    return fits ? static_cast<int>(head.mad.agent) : -ENOSPC;
+    if (room < carried) {
+        return -ENOSPC;
+    }
+    const int agent = static_cast<int>(start.mad.agent);
+    int error = 0;
+    if (carried > kMadFrameLeast) {
+        do {  // its end may be on the way
+            error = take(socket, mad + kMadFrameLeast, carried - kMadFrameLeast);
+        } while (error == -EAGAIN && umad_poll(socket, -1) == 0);
+    }
+    port.begun.reset();
+    return error == 0 ? agent : error;
 }
 
 }  // namespace
@@ -260,7 +270,8 @@ IBF_EXPORT int umad_send(int portid, int agentid, void* umad, int length, int ti
         mad.agent_id = static_cast<std::uint32_t>(agentid);
         mad.timeout_ms = static_cast<std::uint32_t>(std::max(timeout_ms, 0));
         mad.retries = static_cast<std::uint32_t>(std::max(retries, 0));
-        const MadFrame frame = mad_frame(mad);
+        MadFrame frame = mad_frame(mad);
+        frame.length = static_cast<std::uint32_t>(length);
         const std::lock_guard lock(port->sending);
         const int error = shim::send_frame(portid, FrameKind::mad, &frame, sizeof frame, umad_get_mad(umad),
                                            static_cast<std::size_t>(length));
@@ -283,11 +294,16 @@ IBF_EXPORT int umad_recv(int portid, void* umad, int* length, int timeout_ms) {
         if (!port || umad == nullptr || length == nullptr) {
             return with_errno(-EINVAL);
         }
-        if (timeout_ms != 0) {
-            if (const int error = umad_poll(portid, timeout_ms); error != 0) {
-                return error;
-            }
+        auto& mad = *static_cast<ib_user_mad_t*>(umad);
+        const int room = *length;
+        const int result = receive(portid, *port, mad, *length);
+        if (result != -EAGAIN || timeout_ms == 0) {
+            return with_errno(result);
         }
-        return with_errno(receive(portid, *port, *static_cast<ib_user_mad_t*>(umad), *length));
+        if (const int error = umad_poll(portid, timeout_ms); error != 0) {
+            return error;
+        }
+        *length = room;
+        return with_errno(receive(portid, *port, mad, *length));
     });
 }

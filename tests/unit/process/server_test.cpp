@@ -123,6 +123,7 @@ protected:
         frame.agent = agent;
         frame.lid = 0xFFFF;
         frame.timeout_ms = 1000;
+        frame.length = 256;
         return frame;
     }
 
