@@ -2,7 +2,8 @@
 """Strangers on ibfabric-sim: what they say about the fabric is what the simulator knows about it.
 
     sim_process.py --build BUILD_DIR --spec GENERATOR     OpenSM brings it up; saquery's complete tables, ibnetdiscover,
-                                                          dump_fts, ibtracert, smpquery, perfquery; then ibfabricd
+                                                          dump_fts, ibtracert, smpquery, perfquery, osmtest, ibdiagnet;
+                                                          then ibfabricd
     sim_process.py --build BUILD_DIR --against-ibsim NETLIST
                                                           OpenSM on ibsim and on ibfabric-sim: the same LIDs and tables
 
@@ -159,6 +160,34 @@ def check_queries(sim, node, truth):
     return f"smpquery, perfquery, ibqueryerrors, sminfo ({owner['description']})"
 
 
+def check_osmtest(sim, node, opensm, folder):
+    """OpenSM's own test of an SA, flow by flow."""
+    programs, libraries = opensm
+    passed = []
+    for flow in ("c", "v", "s", "e", "m", "q"):  # "a" is these once more
+        output = os.path.join(folder, "osmtest.out")
+        process = sim.spawn(node, [os.path.join(programs, "osmtest"), "-f", flow, "-i", os.path.join(folder, "inventory"),
+                                   "-l", os.path.join(folder, "osmtest.log")], output, LD_LIBRARY_PATH=libraries)
+        process.wait(60)
+        with open(output, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+        if process.returncode != 0 or " PASS" not in text:
+            raise judges.Disagreement(f"flow {flow}: code {process.returncode}\n{text[-1000:]}")
+        passed.append(flow)
+    return "flows " + " ".join(passed)
+
+
+def check_ibdiagnet(sim, node):
+    """Started by 'ibfabric-sim run', as people will."""
+    if missing_programs(("ibdiagnet",)):
+        return "ibdiagnet is not here"
+    result = subprocess.run([sim.program, "run", sim.socket, node, "ibdiagnet", "-o", sim.folder], capture_output=True,
+                            text=True, errors="replace", check=False, cwd=sim.folder, timeout=120, stdin=subprocess.DEVNULL)
+    if result.returncode != 0 or "Bad GUIDs/LIDs Check                     0      0" not in result.stdout:
+        raise judges.Disagreement(f"ibdiagnet: code {result.returncode}\n{result.stdout[-1500:]}{result.stderr[-500:]}")
+    return "ibdiagnet: no bad GUID or LID"
+
+
 findings = []
 
 
@@ -189,6 +218,8 @@ def judge_opensm(sim, opensm, folder):
         report("tables", lambda: check_tables(sim, asker))
         report("ways", lambda: check_paths(sim, asker, truth))
         report("queries", lambda: check_queries(sim, asker, truth))
+        report("osmtest", lambda: check_osmtest(sim, asker, opensm, folder))
+        report("ibdiagnet", lambda: check_ibdiagnet(sim, asker))
         report("a cable", lambda: check_cable(sim, manager))
         report("second SM", lambda: check_second_manager(sim, opensm, folder, hosts[1]))
     finally:
