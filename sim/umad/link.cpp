@@ -38,6 +38,7 @@ int connect_socket() {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     if (path.empty() || path.size() >= sizeof address.sun_path) {
+        complain("IBFABRIC_SIM must be the socket of an ibfabric-sim");
         return -ENODEV;
     }
     std::copy(path.begin(), path.end(), address.sun_path);

@@ -9,6 +9,7 @@
 
 #include <cstdlib>
 
+#include "base/prng.hpp"
 #include "routing/netlist.hpp"
 
 namespace ibf::sim {
@@ -220,6 +221,45 @@ TEST_F(ServerTest, GarbageEndsOnlyItsOwnConnection) {
     AgentFrame agent = sm_agent(handle);
     odd.send(FrameKind::add_agent, agent);
     EXPECT_TRUE(odd.answer<Done>(FrameKind::done));
+}
+
+TEST_F(ServerTest, RandomFramesHarmNobody) {
+    constexpr std::array kKinds{FrameKind::ask_node,  FrameKind::ask_port,   FrameKind::open_port,
+                                FrameKind::take_issm, FrameKind::add_agent,  FrameKind::remove_agent,
+                                FrameKind::mad,       FrameKind::mad,        FrameKind::mad,
+                                FrameKind::done,      FrameKind::port_answer};
+    base::Prng prng(11);
+    std::vector<std::unique_ptr<Peer>> peers;
+    for (int round = 0; round < 4000; ++round) {
+        if (peers.size() < 8) {
+            peers.push_back(std::make_unique<Peer>(*this));
+            open(*peers.back(), prng.below(2) == 0 ? "host-0001" : "leaf-001");
+        }
+        Peer& peer = *peers[prng.below(peers.size())];
+        // Small numbers hit handles, agents, classes and methods that exist; the rest is noise.
+        std::array<std::uint8_t, 512> payload{};
+        const std::uint64_t size = prng.below(payload.size());
+        for (std::size_t i = 0; i < size; ++i) {
+            payload[i] = static_cast<std::uint8_t>(prng.below(4) == 0 ? prng.below(256) : prng.below(4));
+        }
+        const FrameHeader header{.kind = kKinds[prng.below(kKinds.size())],
+                                 .bytes = static_cast<std::uint32_t>(size)};
+        std::array<std::uint8_t, sizeof header + sizeof payload> bytes{};
+        std::memcpy(bytes.data(), &header, sizeof header);
+        std::copy_n(payload.begin(), size, bytes.begin() + sizeof header);
+        const std::size_t cut = prng.below(50) == 0 ? prng.below(sizeof header + size) : sizeof header + size;
+        static_cast<void>(::send(peer.socket.number(), bytes.data(), cut, MSG_NOSIGNAL | MSG_DONTWAIT));
+        static_cast<void>(server->turn(std::chrono::microseconds{1}, -1));
+        peer.take();
+        if (peer.closed || prng.below(100) == 0) {
+            peers.erase(std::find_if(peers.begin(), peers.end(),
+                                     [&](const auto& item) { return item.get() == &peer; }));
+        }
+    }
+    peers.clear();
+    pass();
+    Peer text(*this);
+    EXPECT_NE(text.command("clients\n").find("connections 1\n"), std::string::npos);
 }
 
 TEST_F(ServerTest, WhoDoesNotReadLosesMadsAndHarmsNobody) {
