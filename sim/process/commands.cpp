@@ -1,7 +1,11 @@
 #include "sim/process/commands.hpp"
 
+#include <array>
+#include <string_view>
+
 #include <fmt/format.h>
 
+#include "base/words.hpp"
 #include "sim/truth.hpp"
 
 namespace ibf::sim {
@@ -19,6 +23,9 @@ constexpr const char* kHelp =
     "  drop|delay|duplicate|reorder|wrong-tid|error-status|slow-set NODE|* [attr=NAME] [method=Get|Set]\n"
     "      [count=N] [probability=P] [delay=TIME] [number=STATUS]\n"
     "  trap NODE[/PORT] number=N   mute-traps NODE   corrupt-node-info NODE\n";
+
+constexpr std::array<std::string_view, 5> kCommands{"truth", "counters", "clients", "help", "quit"};
+constexpr std::size_t kWordMax = 64;  // longer ones are not worth repeating
 
 std::string counters_text(const Simulator& simulator, const ServerReport& report) {
     const SimCounters& counters = simulator.counters();
@@ -92,6 +99,10 @@ CommandAnswer run_command(const std::string& line, Simulator& simulator, const S
     }
     if (word == "quit") {
         return {.text = "ok\n", .quit = true};
+    }
+    if (word.find_first_of(" \t#") == std::string::npos && !word.empty()) {
+        return failed(fmt::format("unknown command '{}': did you mean '{}'? 'help' lists all",
+                                  word.substr(0, kWordMax), base::nearest_word(word, kCommands)));
     }
     return strike(word, simulator, now);
 }

@@ -78,14 +78,8 @@ void declare(CLI::App& app, Flags& flags) {
     app.footer(kExamples);
 }
 
-base::Result<routing::Netlist> load(const std::string& spec) {
-    const bool is_file = ::access(spec.c_str(), R_OK) == 0;
-    return is_file || spec.find(':') == std::string::npos ? routing::load_netlist(spec)
-                                                          : routing::generate_netlist(spec);
-}
-
 base::Result<std::unique_ptr<sim::Simulator>> make_simulator(const Flags& flags) {
-    base::Result<routing::Netlist> netlist = load(flags.spec);
+    base::Result<routing::Netlist> netlist = routing::netlist_from_spec(flags.spec);
     if (!netlist) {
         return tl::unexpected<base::Error>(netlist.error());
     }

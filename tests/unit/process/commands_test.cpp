@@ -43,6 +43,7 @@ TEST_F(CommandsTest, WhatIsWrongIsSaid) {
     EXPECT_NE(say("link-dwn host-0001/1").find("did you mean 'link-down'"), std::string::npos);
     EXPECT_NE(say("link-down nobody/1").find("error: 'nobody/1' names no node"), std::string::npos);
     EXPECT_NE(say("at 2s link-down nobody/1").find("error: "), std::string::npos);
+    EXPECT_NE(say("trut").find("did you mean 'truth'"), std::string::npos);
     EXPECT_EQ(say("  # a comment"), "ok\n");
 }
 
