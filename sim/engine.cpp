@@ -317,7 +317,7 @@ void Engine::arrive(std::uint32_t slot) {
     if (!world_.device(packet.at.node).present) {
         lose(slot);
     } else if (goes_to_client(packet) && !is_nobodys(packet)) {
-        deliver(slot);
+        reach_client(slot);
     } else if (packet.is_smp && is_method(header, Method::trap_repress)) {
         traps_.repress(packet.at.node, header.tid);
         release(slot);
@@ -327,6 +327,30 @@ void Engine::arrive(std::uint32_t slot) {
         lose(slot);
     } else {
         queue_for_agent(slot);
+    }
+}
+
+/// Faults of a device strike what programs at it receive on QP1 as well; its SMPs met theirs at the agent.
+void Engine::reach_client(std::uint32_t slot) {
+    Packet& packet = packets_[slot];
+    if (packet.is_smp || !any_standing_fault_) {
+        deliver(slot);
+        return;
+    }
+    const Verdict verdict = faults_.judge(packet.at.node, packet.header, prng_);
+    if (verdict.drop_request || verdict.drop_answer) {
+        lose(slot);
+        return;
+    }
+    deliver_at(slot, now_ + verdict.delay, verdict.duplicate);
+}
+
+void Engine::deliver_at(std::uint32_t slot, base::Instant when, bool twice) {
+    agenda_.push(when, Event::Kind::deliver, slot, 0);
+    if (twice) {
+        const std::uint32_t copy = acquire();
+        packets_[copy] = packets_[slot];
+        agenda_.push(when, Event::Kind::deliver, copy, 0);
     }
 }
 
@@ -438,12 +462,7 @@ void Engine::answer(std::uint32_t slot, const std::optional<Arrival>& arrival) {
     packet.source = packet.at;
     packet.at = arrival->at;
     const base::Instant when = now_ + world_.options().hop_delay * arrival->hops + packet.verdict.delay;
-    agenda_.push(when, Event::Kind::deliver, slot, 0);
-    if (packet.verdict.duplicate) {
-        const std::uint32_t copy = acquire();
-        packets_[copy] = packets_[slot];
-        agenda_.push(when, Event::Kind::deliver, copy, 0);
-    }
+    deliver_at(slot, when, packet.verdict.duplicate);
 }
 
 /// The index under which a port holds the partner of a P_Key; empty where it has none (IBA 10.9.3).

@@ -97,6 +97,8 @@ private:
     void run(const Event& event);
     void depart(std::uint32_t slot);
     void arrive(std::uint32_t slot);
+    void reach_client(std::uint32_t slot);
+    void deliver_at(std::uint32_t slot, base::Instant when, bool twice);
     void queue_for_agent(std::uint32_t slot);
     void serve(std::uint32_t slot);
     void serve_smp(std::uint32_t slot);

@@ -20,7 +20,11 @@ bool FaultTable::matches(const Standing& item, std::uint32_t node, const mad::Ma
     if (fault.kind == Fault::Kind::slow_set && !is_set) {
         return false;
     }
-    return (!item.node || *item.node == node) && (!fault.attribute || *fault.attribute == header.attribute) &&
+    // The attributes that a script names are those of SMPs; other classes use the same numbers for their own.
+    const bool is_smp =
+        header.mgmt_class == mad::MgmtClass::subn_directed || header.mgmt_class == mad::MgmtClass::subn_lid;
+    const bool right_attribute = !fault.attribute || (is_smp && *fault.attribute == header.attribute);
+    return (!item.node || *item.node == node) && right_attribute &&
            (!fault.method || static_cast<std::uint8_t>(*fault.method) == header.method);
 }
 

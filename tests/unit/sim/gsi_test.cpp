@@ -114,6 +114,25 @@ TEST_F(GsiTest, WhereNobodyListensTheDeviceSaysSo) {
     EXPECT_TRUE(bench.inbox.empty());
 }
 
+TEST_F(GsiTest, FaultsStrikeWhatProgramsReceive) {
+    inject(bench, "drop h3 probability=0.25");
+    for (int i = 0; i < 400; ++i) {
+        send(query(lid_of(3)));
+    }
+    EXPECT_GT(at_peer.size(), 250U);
+    EXPECT_LT(at_peer.size(), 350U);
+    inject(
+        bench,
+        "duplicate h3 count=1 method=Get\ndrop h3 attr=NodeInfo");  // NodeInfo's number is NodeRecord's too
+    at_peer.clear();
+    mad::WireMad node_record = query(lid_of(3));
+    node_record.bytes[17] = 0x11;
+    for (int i = 0; i < 20; ++i) {
+        send(node_record);
+    }
+    EXPECT_GT(at_peer.size(), 8U);
+}
+
 TEST_F(GsiTest, APortThatASetTakesDownAnswersFirst) {
     mad::PortInfo down = bench.settings(path_of({1, 3}), 1);
     down.state = mad::PortState::down;
