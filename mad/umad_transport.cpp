@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <thread>
 
 #include <fmt/format.h>
@@ -28,7 +29,7 @@ using std::chrono::milliseconds;
 constexpr const char* kSysfsRoot = SYS_INFINIBAND;
 constexpr int kReceivePollMs = 200;  ///< how long a stop may take
 constexpr milliseconds kReceiveErrorPause{100};
-constexpr unsigned kReceiveErrorsMost = 20;  ///< in a row, two seconds: the descriptor is dead
+constexpr unsigned kReceiveErrorsMost = 20;    ///< in a row, two seconds: the descriptor is dead
 constexpr milliseconds kKernelTimerSlack{30};  ///< seven ticks at 250 Hz
 
 /// One MAD with umad's header in front, as read and written.
@@ -101,16 +102,23 @@ void write_address(const MadAddress& from, void* umad) {
 
 class UmadTransport final : public Transport {
 public:
-    UmadTransport(int port, int directed_agent, int lid_agent, LocalPort local)
-        : port_(port), directed_agent_(directed_agent), lid_agent_(lid_agent), local_(std::move(local)) {}
+    struct Agents {
+        int directed = -1;
+        int lid_routed = -1;
+        int subnet_administration = -1;
+    };
+
+    UmadTransport(int port, Agents agents, LocalPort local)
+        : port_(port), agents_(agents), local_(std::move(local)) {}
 
     ~UmadTransport() override {
         stopping_ = true;
         if (receiver_.joinable()) {
             receiver_.join();
         }
-        // The port and its agents stay open to the end of the process, which follows: ibsim's umad2sim follows a null
-        // pointer when a MAD arrives (the trap that tells of our own IsSM bit) while they are taken away.
+        // The port and its agents stay open to the end of the process, which follows: ibsim's umad2sim
+        // follows a null pointer when a MAD arrives (the trap that tells of our own IsSM bit) while they are
+        // taken away.
     }
 
     void when_lost(Lost lost) override { lost_ = std::move(lost); }
@@ -123,12 +131,10 @@ private:
     void receive_loop(const Sink& sink);
 
     const int port_;
-    const int directed_agent_;
-    const int lid_agent_;
+    const Agents agents_;
     const LocalPort local_;
     Lost lost_;
     OpenFile issm_;
-    UmadBuffer send_buffer_;
     std::atomic<bool> stopping_{false};
     std::thread receiver_;
 };
@@ -158,8 +164,9 @@ void UmadTransport::receive_loop(const Sink& sink) {
         if (agent < 0) {
             if (++failures == kReceiveErrorsMost) {
                 if (lost_) {
-                    lost_(fmt::format("{}/{}: receiving fails ({}): was the adapter removed, or its driver loaded anew?",
-                                      local_.device, local_.port, std::strerror(-agent)));
+                    lost_(fmt::format(
+                        "{}/{}: receiving fails ({}): was the adapter removed, or its driver loaded anew?",
+                        local_.device, local_.port, std::strerror(-agent)));
                 }
                 return;
             }
@@ -180,16 +187,20 @@ void UmadTransport::receive_loop(const Sink& sink) {
 
 base::Result<void> UmadTransport::send(const WireMad& mad) {
     const auto mgmt_class = static_cast<MgmtClass>(mad.bytes[1]);
-    if (mgmt_class != MgmtClass::subn_directed && mgmt_class != MgmtClass::subn_lid) {
+    if (mgmt_class != MgmtClass::subn_directed && mgmt_class != MgmtClass::subn_lid &&
+        mgmt_class != MgmtClass::subn_adm) {
         return base::fail(base::ErrorKind::unsupported,
                           fmt::format("management class 0x{:02x} is not registered on {}/{}", mad.bytes[1],
                                       local_.device, local_.port));
     }
-    const int agent = mgmt_class == MgmtClass::subn_directed ? directed_agent_ : lid_agent_;
-    std::memcpy(send_buffer_.mad(), mad.bytes.data(), mad.bytes.size());
-    write_address(mad.address, send_buffer_.umad());
+    const int agent = mgmt_class == MgmtClass::subn_directed ? agents_.directed
+                      : mgmt_class == MgmtClass::subn_lid    ? agents_.lid_routed
+                                                             : agents_.subnet_administration;
+    UmadBuffer buffer;  // one each: the SM and the SA send from threads of their own
+    std::memcpy(buffer.mad(), mad.bytes.data(), mad.bytes.size());
+    write_address(mad.address, buffer.umad());
     // No kernel retries: the transaction table has its own, which know the windows.
-    const int result = umad_send(port_, agent, send_buffer_.umad(), static_cast<int>(mad.bytes.size()),
+    const int result = umad_send(port_, agent, buffer.umad(), static_cast<int>(mad.bytes.size()),
                                  static_cast<int>(kernel_timeout(mad.response_timeout).count()), 0);
     if (result < 0) {
         return base::fail(base::ErrorKind::io,
@@ -259,14 +270,19 @@ std::string open_error_text(const PortChoice& choice, int error) {
                        std::strerror(error));
 }
 
-/// Registers for one class; the requests that come in are those of a subnet manager.
-base::Result<int> register_class(int port, MgmtClass mgmt_class, const PortChoice& choice) {
+constexpr std::array<std::uint8_t, 4> kSmMethods{0x01, 0x02, 0x05, 0x07};  ///< Get, Set, Trap, TrapRepress
+/// Get, Set, GetTable, GetTraceTable, GetMulti, Delete.
+constexpr std::array<std::uint8_t, 6> kSaMethods{0x01, 0x02, 0x12, 0x13, 0x14, 0x15};
+
+/// Registers for the requests of one class. RMPP version 0: segments come and go as they are, for our own
+/// RMPP.
+base::Result<int> register_class(int port, MgmtClass mgmt_class, int class_version,
+                                 std::span<const std::uint8_t> wanted, const PortChoice& choice) {
     std::array<long, 16 / sizeof(long)> methods{};
-    for (const Method method : {Method::get, Method::set, Method::trap, Method::trap_repress}) {
-        const auto bit = static_cast<unsigned>(method);
-        methods[bit / (8 * sizeof(long))] |= 1L << (bit % (8 * sizeof(long)));
+    for (const std::uint8_t method : wanted) {
+        methods[method / (8 * sizeof(long))] |= 1L << (method % (8 * sizeof(long)));
     }
-    const int agent = umad_register(port, static_cast<int>(mgmt_class), 1, 0, methods.data());
+    const int agent = umad_register(port, static_cast<int>(mgmt_class), class_version, 0, methods.data());
     if (agent < 0) {
         return base::fail(
             base::ErrorKind::unavailable,
@@ -307,14 +323,17 @@ base::Result<std::unique_ptr<Transport>> open_umad(const UmadOptions& options) {
     if (port < 0) {
         return base::fail(base::ErrorKind::unavailable, open_error_text(*choice, errno != 0 ? errno : -port));
     }
-    const base::Result<int> directed = register_class(port, MgmtClass::subn_directed, *choice);
+    const base::Result<int> directed = register_class(port, MgmtClass::subn_directed, 1, kSmMethods, *choice);
     const base::Result<int> lid_routed =
-        directed ? register_class(port, MgmtClass::subn_lid, *choice) : directed;
-    if (!lid_routed) {
+        directed ? register_class(port, MgmtClass::subn_lid, 1, kSmMethods, *choice) : directed;
+    const base::Result<int> administration =
+        lid_routed ? register_class(port, MgmtClass::subn_adm, 2, kSaMethods, *choice) : lid_routed;
+    if (!administration) {
         umad_close_port(port);
-        return tl::unexpected<base::Error>(lid_routed.error());
+        return tl::unexpected<base::Error>(administration.error());
     }
-    return std::make_unique<UmadTransport>(port, *directed, *lid_routed, std::move(*local));
+    return std::make_unique<UmadTransport>(
+        port, UmadTransport::Agents{*directed, *lid_routed, *administration}, std::move(*local));
 }
 
 }  // namespace ibf::mad

@@ -31,11 +31,24 @@ std::string to_line(const Event& event) {
                                        : fmt::format("configuration kept: {}", e.error);
             },
             [](const DatabaseState& e) { return fmt::format("database {}", e.text); },
+            [](const SaRequested& e) { return fmt::format("SA request from LID {}", e.mad.address.lid); },
         },
         event);
 }
 
-Core::Core(CoreStart start) : sm_(start.sm), begun_(start.sm.now), begun_wall_(start.sm.wall) {
+sa::SaConfig sa_config(const sm::SmConfig& config) {
+    sa::SaConfig sa;
+    sa.sa_key = config.sa_key;
+    sa.subnet_prefix = config.subnet_prefix;
+    sa.packet_life_time = config.packet_life_time;
+    return sa;
+}
+
+Core::Core(CoreStart start)
+    : sm_(start.sm),
+      registry_(sa_config(*start.sm.config), sa::RegistryLimits{}),
+      begun_(start.sm.now),
+      begun_wall_(start.sm.wall) {
     auto first = std::make_shared<fabric::Snapshot>();
     first->transport = std::move(start.transport);
     first->config_path = std::move(start.config_path);
@@ -55,7 +68,17 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
                        sm_.on_mad(e.mad, now, out);
                    },
                    [&](SendFailed& e) { sm_.on_send_error(e.mad, now, out); },
-                   [&](Deadline&) { sm_.on_time(now, out); },
+                   [&](Deadline&) {
+                       sm_.on_time(now, out);
+                       sa::RegistryOutputs outputs;
+                       registry_.on_time(now, outputs);
+                       settle(std::move(outputs), now, out);
+                   },
+                   [&](SaRequested& e) {
+                       sa::RegistryOutputs outputs;
+                       registry_.on_request(e.mad, *e.view, now, outputs);
+                       settle(std::move(outputs), now, out);
+                   },
                    [&](RoutesReady& e) { sm_.on_routes(e.epoch, std::move(e.result), now, out); },
                    [&](AdminRequested& e) {
                        if (e.command.kind != api::AdminCommand::Kind::reload) {
@@ -68,6 +91,7 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
                        config_error_ = e.error;
                        ++own_version_;
                        if (e.config) {
+                           registry_.replace_config(sa_config(*e.config));
                            sm_.replace_config(std::move(e.config), now, out);
                        }
                    },
@@ -77,11 +101,55 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
                    },
                },
                event);
+    follow_fabric(now, out);
     for (std::size_t i = first; i < out.size(); ++i) {
         if (const auto* send = std::get_if<sm::SendMad>(&out[i])) {
             recorder_.note(FlightRecorder::Way::out, send->mad, now);
         }
     }
+}
+
+/// What the registry wants done: answers sent, events told, trees that follow the members.
+void Core::settle(sa::RegistryOutputs&& from, base::Instant now, Effects& out) {
+    for (mad::WireMad& mad : from.wire) {
+        out.emplace_back(sm::SendMad{std::move(mad)});
+    }
+    for (const fabric::EventRecord& event : from.events) {
+        sm_.add_event(event, now, out);
+    }
+    if (from.changed) {
+        ++own_version_;
+    }
+    if (!from.groups_changed) {
+        return;
+    }
+    sm::MulticastGroups groups;
+    for (const auto& [mgid, group] : registry_.tables()->groups) {
+        for (const auto& [guid, member] : group->members) {
+            constexpr unsigned kReceives = fabric::kFullMember | fabric::kNonMember;
+            groups[group->mlid].push_back({guid, (member.join_state & kReceives) != 0});
+        }
+    }
+    sm_.set_groups(std::move(groups), now, out);
+}
+
+/// A fabric that was set up anew: the groups that configuration makes follow it.
+void Core::follow_fabric(base::Instant now, Effects& out) {
+    if (sm_.settled_fabric() == registry_fabric_) {
+        return;
+    }
+    registry_fabric_ = sm_.settled_fabric();
+    auto seen = std::make_shared<fabric::Snapshot>();
+    sm_.fill(*seen);
+    sa::RegistryOutputs outputs;
+    registry_.on_fabric(sa::View(std::move(seen)), outputs);
+    settle(std::move(outputs), now, out);
+}
+
+std::optional<base::Instant> Core::next_deadline() const {
+    const auto at = sm_.next_deadline();
+    const auto lease = registry_.next_deadline();
+    return at && lease ? std::min(*at, *lease) : (at ? at : lease);
 }
 
 void Core::stop(base::Instant now, Effects& out) {
@@ -97,6 +165,7 @@ std::shared_ptr<const fabric::Snapshot> Core::snapshot(base::Instant now) {
     fresh->version = snapshot_->version + 1;
     fresh->published = begun_wall_ + std::chrono::duration_cast<std::chrono::milliseconds>(now - begun_);
     fresh->database_text = database_text_;
+    fresh->sa = registry_.tables();
     fresh->last_config_error = config_error_;
     shown_ = sm_.version();
     own_shown_ = own_version_;

@@ -16,6 +16,8 @@
 #include "daemon/api/api.hpp"
 #include "daemon/core/flight_recorder.hpp"
 #include "daemon/fabric/snapshot.hpp"
+#include "daemon/sa/registry.hpp"
+#include "daemon/sa/view.hpp"
 #include "daemon/sm/config.hpp"
 #include "daemon/sm/effects.hpp"
 #include "daemon/sm/subnet_manager.hpp"
@@ -44,9 +46,14 @@ struct ConfigReplaced {
 struct DatabaseState {
     std::string text;
 };
+/// An SA request that changes something, and what its sender's place was judged by.
+struct SaRequested {
+    mad::WireMad mad;
+    std::shared_ptr<const sa::View> view;
+};
 
 using Event = std::variant<MadReceived, SendFailed, Deadline, RoutesReady, AdminRequested, ConfigReplaced,
-                           DatabaseState>;
+                           DatabaseState, SaRequested>;
 [[nodiscard]] std::string to_line(const Event& event);
 
 using sm::Effect;
@@ -59,6 +66,8 @@ struct CoreStart {
     std::string state_dir;
 };
 
+[[nodiscard]] sa::SaConfig sa_config(const sm::SmConfig& config);
+
 class Core {
 public:
     explicit Core(CoreStart start);
@@ -67,7 +76,7 @@ public:
     void handle(Event event, base::Instant now, Effects& out);
     void stop(base::Instant now, Effects& out);
 
-    [[nodiscard]] std::optional<base::Instant> next_deadline() const { return sm_.next_deadline(); }
+    [[nodiscard]] std::optional<base::Instant> next_deadline() const;
     /// The newest snapshot; the same pointer until something changed. `now` stamps a new one.
     [[nodiscard]] std::shared_ptr<const fabric::Snapshot> snapshot(base::Instant now);
     [[nodiscard]] bool at_rest() const { return sm_.at_rest(); }
@@ -75,7 +84,12 @@ public:
     [[nodiscard]] const FlightRecorder& recorder() const { return recorder_; }
 
 private:
+    void settle(sa::RegistryOutputs&& from, base::Instant now, Effects& out);
+    void follow_fabric(base::Instant now, Effects& out);
+
     sm::SubnetManager sm_;
+    sa::Registry registry_;
+    std::shared_ptr<const fabric::Fabric> registry_fabric_;  ///< what the registry was last shown
     base::Instant begun_;
     base::WallTime begun_wall_;
     std::shared_ptr<const fabric::Snapshot> snapshot_;

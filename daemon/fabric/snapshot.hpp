@@ -11,6 +11,7 @@
 
 #include "base/time.hpp"
 #include "daemon/fabric/fabric.hpp"
+#include "daemon/fabric/sa_tables.hpp"
 #include "mad/transactions.hpp"
 #include "routing/routes.hpp"
 
@@ -77,8 +78,9 @@ struct Snapshot {
     std::shared_ptr<const routing::RouteOutcome> routes;  ///< as computed and proved
     /// As acknowledged by the switches, by SwitchIndex of `view`: what is in force. Null rows: never written.
     std::vector<std::shared_ptr<const routing::LftRow>> programmed;
-    std::vector<SweepReport> sweeps;  ///< newest first, bounded
-    std::vector<EventRecord> events;  ///< newest first, bounded
+    std::shared_ptr<const SaTables> sa;  ///< null before the SA began
+    std::vector<SweepReport> sweeps;     ///< newest first, bounded
+    std::vector<EventRecord> events;     ///< newest first, bounded
     mad::TransactionCounters mads;
     std::uint64_t traps_received = 0;
     std::string database_text;  ///< "ok", or why history is not being kept

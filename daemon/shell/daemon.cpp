@@ -50,6 +50,7 @@ Daemon::Daemon(DaemonOptions options) : options_(std::move(options)) {}
 Daemon::~Daemon() {
     // Producers first, then what they post into.
     api_.reset();
+    sa_.reset();
     transport_.reset();
     router_.reset();
     writer_.reset();
@@ -69,6 +70,7 @@ base::Result<void> Daemon::prepare() {
     std::signal(SIGPIPE, SIG_IGN);
     loop_->watch(received_.wake_fd(), [this] { on_mads(); });
     loop_->watch(events_.wake_fd(), [this] { on_events(); });
+    loop_->watch(requests_.wake_fd(), [this] { on_requests(); });
     loop_->watch(lost_.wake_fd(), [this] { on_transport_lost(); });
     if (auto opened = open_database(); !opened) {
         return opened;
@@ -83,8 +85,7 @@ base::Result<void> Daemon::prepare() {
         std::filesystem::create_directories(folder, ignored);
     }
     auto api = ApiServer::start(
-        socket, [this] { return shown(); },
-        [this](api::AdminCommand command) { take_command(command); });
+        socket, [this] { return shown(); }, [this](api::AdminCommand command) { take_command(command); });
     if (!api) {
         return tl::unexpected(api.error());
     }
@@ -92,8 +93,8 @@ base::Result<void> Daemon::prepare() {
     return {};
 }
 
-/// Called by the API's threads. A command that waits already is not queued again: it will do for both, and clients
-/// cannot fill the mailbox.
+/// Called by the API's threads. A command that waits already is not queued again: it will do for both, and
+/// clients cannot fill the mailbox.
 void Daemon::take_command(api::AdminCommand command) {
     if (!commands_waiting_[static_cast<std::size_t>(command.kind)].exchange(true)) {
         IBF_CHECK(events_.push(core::Event{core::AdminRequested{command}}), "the event mailbox is full");
@@ -116,8 +117,9 @@ base::Result<void> Daemon::open_database() {
     if (opened) {
         if (auto stored = (*opened)->load()) {
             stored_ = std::move(*stored);
-            writer_ = std::make_unique<db::Writer>(std::move(*opened), options_.config.database_queue_max,
-                                                   [this](std::string text) { database_state(std::move(text)); });
+            writer_ =
+                std::make_unique<db::Writer>(std::move(*opened), options_.config.database_queue_max,
+                                             [this](std::string text) { database_state(std::move(text)); });
             return {};
         } else {
             database_text_ = stored.error().message;
@@ -127,7 +129,8 @@ base::Result<void> Daemon::open_database() {
     } else {
         database_text_ = opened.error().message;
     }
-    log(LogLevel::warning, "LIDs are taken from the fabric, and history waits for the database: {}", database_text_);
+    log(LogLevel::warning, "LIDs are taken from the fabric, and history waits for the database: {}",
+        database_text_);
     writer_ = std::make_unique<db::Writer>(
         [path, history = options_.config.history] {
             return db::Database::open(path, history,
@@ -219,10 +222,24 @@ void Daemon::begin() {
     core_ = std::make_unique<core::Core>(std::move(start));
     base::set_check_dump([this] { return core_->recorder().format(); });
     log(LogLevel::info, "subnet manager on {} (port GUID {})", transport_name(), local.port_guid);
+    sa_ = std::make_unique<SaWorker>(
+        core::sa_config(options_.config.sm),
+        [this](const mad::WireMad& mad) {
+            if (const auto sent = transport_->send(mad); !sent) {
+                log(LogLevel::debug, "SA: send: {}", sent.error().message);  // its asker asks again
+            }
+        },
+        [this](mad::WireMad&& mad, std::shared_ptr<const sa::View> view) {
+            static_cast<void>(requests_.push(core::SaRequested{std::move(mad), std::move(view)}));
+        });
     transport_->when_lost([this](std::string why) { static_cast<void>(lost_.push(std::move(why))); });
     transport_->start([this](mad::WireMad&& mad) {
-        static_cast<void>(
-            received_.push(std::move(mad)));  // full: lost, as on the wire; retried by its sender
+        // Full: lost, as on the wire; retried by its sender.
+        if (mad.bytes[1] == static_cast<std::uint8_t>(mad::MgmtClass::subn_adm)) {
+            sa_->post(std::move(mad));
+        } else {
+            static_cast<void>(received_.push(std::move(mad)));
+        }
     });
     if (const auto on = transport_->set_is_sm(true); !on) {
         log(LogLevel::warning, "the port is not marked as a subnet manager's: {}", on.error().message);
@@ -261,6 +278,14 @@ void Daemon::on_mads() {
     after();
 }
 
+void Daemon::on_requests() {
+    requests_.drain(request_batch_);
+    for (core::SaRequested& request : request_batch_) {
+        handle(std::move(request));
+    }
+    after();
+}
+
 void Daemon::on_events() {
     events_.drain(event_batch_);
     for (core::Event& event : event_batch_) {
@@ -279,8 +304,8 @@ void Daemon::on_events() {
     after();
 }
 
-/// The adapter is gone, or its driver was loaded anew: what we hold will never work again. The service manager
-/// starts us afresh, and a start waits for the port.
+/// The adapter is gone, or its driver was loaded anew: what we hold will never work again. The service
+/// manager starts us afresh, and a start waits for the port.
 void Daemon::on_transport_lost() {
     std::vector<std::string> reasons;
     lost_.drain(reasons);
@@ -339,11 +364,13 @@ void Daemon::after() {
     }
     show(core_->snapshot(base::monotonic_now()));
     const auto snapshot = shown();
+    sa_->show(snapshot);
     if (const std::string status = fmt::format("STATUS={}", snapshot->mode_text); status != last_status_) {
         last_status_ = status;
         EventLoop::notify(status);
     }
-    if (options_.once && !snapshot->sweeps.empty() && (core_->only_retries_left() || snapshot->mode != SmMode::up)) {
+    if (options_.once && !snapshot->sweeps.empty() &&
+        (core_->only_retries_left() || snapshot->mode != SmMode::up)) {
         exit_code_ = snapshot->mode == SmMode::up ? 0 : 1;
         return stop();
     }
@@ -415,6 +442,9 @@ void Daemon::reload() {
             log(LogLevel::warning, "reload: {} takes a restart to change", key);
         }
         options_.config.sm = loaded->sm;
+        if (sa_) {
+            sa_->replace_config(core::sa_config(options_.config.sm));
+        }
         log(LogLevel::info, "configuration read from {}", options_.config_path);
         if (core_) {
             handle(core::ConfigReplaced{std::make_shared<const sm::SmConfig>(loaded->sm), {}});

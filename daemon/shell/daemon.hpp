@@ -5,7 +5,6 @@
 // subnet logic here.
 #pragma once
 
-#include <atomic>
 #include <array>
 #include <atomic>
 #include <memory>
@@ -19,6 +18,7 @@
 #include "daemon/shell/config_file.hpp"
 #include "daemon/shell/event_loop.hpp"
 #include "daemon/shell/route_worker.hpp"
+#include "daemon/shell/sa_worker.hpp"
 #include "db/database.hpp"
 #include "mad/transport.hpp"
 
@@ -52,6 +52,7 @@ private:
     void begin();
     void on_mads();
     void on_events();
+    void on_requests();
     void on_signal(int number);
     void on_deadline();
     void on_transport_lost();
@@ -72,7 +73,8 @@ private:
     std::unique_ptr<EventLoop> loop_;
     base::Mailbox<mad::WireMad> received_{1U << 16U};
     base::Mailbox<core::Event> events_{4096};
-    base::Mailbox<std::string> lost_{1};  ///< why the transport will never work again
+    base::Mailbox<core::SaRequested> requests_{1U << 16U};
+    base::Mailbox<std::string> lost_{1};                   ///< why the transport will never work again
     std::array<std::atomic<bool>, 3> commands_waiting_{};  ///< by AdminCommand::Kind
     std::unique_ptr<db::Writer> writer_;
     db::Stored stored_;
@@ -80,11 +82,13 @@ private:
     std::unique_ptr<RouteWorker> router_;
     std::unique_ptr<ApiServer> api_;
     std::unique_ptr<mad::Transport> transport_;
+    std::unique_ptr<SaWorker> sa_;
     std::unique_ptr<core::Core> core_;
     core::Effects effects_;
     std::vector<core::Event> failed_sends_;
     std::vector<mad::WireMad> mad_batch_;
     std::vector<core::Event> event_batch_;
+    std::vector<core::SaRequested> request_batch_;
     mutable std::mutex shown_mutex_;
     std::shared_ptr<const fabric::Snapshot> shown_;
     std::string last_status_;

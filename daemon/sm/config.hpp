@@ -20,7 +20,8 @@ struct SmConfig {
     std::uint64_t subnet_prefix = 0xfe80000000000000ULL;
     std::uint8_t priority = 0;  ///< 0..15
     mad::SmKey sm_key{1};
-    std::uint8_t lmc = 0;  ///< 0..7
+    std::uint64_t sa_key = 1;  ///< who shows it to the SA sees member lists and keys
+    std::uint8_t lmc = 0;      ///< 0..7
     bool lmc_on_enhanced_port0 = false;
     base::Duration sweep_interval = std::chrono::seconds{10};        ///< light sweep; zero: never
     base::Duration trap_hold_down = std::chrono::milliseconds{500};  ///< first reaction is at once, then this

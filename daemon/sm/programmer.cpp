@@ -46,11 +46,15 @@ Programmer::Programmer(ProgramInput input) : input_(std::move(input)) {
             ++blocks_missing_[write.switch_index];
         }
     }
+    if (!input_.groups.empty()) {
+        groups_plan_ =
+            plan_mfts(input_.view->topology, input_.groups_in_force, input_.groups, input_.groups_unknown);
+    }
     begin(Stage::switches);
 }
 
-/// Old entries that nobody knows could loop with new ones elsewhere: every block of such a switch is written as drops
-/// first. One that refuses that too is reported, and the others go on.
+/// Old entries that nobody knows could loop with new ones elsewhere: every block of such a switch is written
+/// as drops first. One that refuses that too is reported, and the others go on.
 void Programmer::empty_unreadable() {
     for (const LftWrite& write : plan_.writes) {
         if (input_.unreadable.contains(write.switch_index)) {
@@ -64,9 +68,10 @@ void Programmer::empty_unreadable() {
 }
 
 std::string_view Programmer::name(Stage stage) {
-    constexpr std::array<std::string_view, 9> kNames{"switch set-up",  "P_Keys",           "tables (drop)",
-                                                     "tables",         "multicast tables", "arm links",
-                                                     "activate links", "recheck",          "done"};
+    constexpr std::array<std::string_view, 11> kNames{
+        "switch set-up",  "P_Keys",        "tables (drop)", "tables",
+        "left multicast", "groups (drop)", "groups",        "arm links",
+        "activate links", "recheck",       "done"};
     return kNames[static_cast<std::size_t>(stage)];
 }
 
@@ -82,9 +87,15 @@ bool Programmer::advance() {
         return false;
     }
     if (open_ == 0 && spill_.empty()) {
-        begin(static_cast<Stage>(static_cast<int>(stage_) + 1));
+        do {
+            begin(static_cast<Stage>(static_cast<int>(stage_) + 1));
+        } while (left_out(stage_));
     }
     return stage_ != Stage::done;
+}
+
+bool Programmer::left_out(Stage stage) const {
+    return input_.only_groups && stage != Stage::group_drop && stage != Stage::groups && stage != Stage::done;
 }
 
 std::optional<mad::Request> Programmer::next() {
@@ -109,6 +120,9 @@ void Programmer::skip(const mad::Request& request) {
     const Tag tag = Tag::unpack(request.tag);
     if (stage_ == Stage::mft) {
         mft_doubtful_.insert(input_.fabric->nodes[tag.index].guid());
+    } else if (stage_ == Stage::group_drop || stage_ == Stage::groups) {
+        const auto& blocks = stage_ == Stage::group_drop ? groups_plan_.drops : groups_plan_.writes;
+        groups_doubtful_.insert(blocks[tag.index].switch_index);
     } else if (stage_ == Stage::lft_drop) {
         held_blocks_.insert(plan_.drops[tag.index].block);  // it may well go on forwarding by its old entries
     }
@@ -126,6 +140,8 @@ std::optional<mad::Request> Programmer::next_of_stage() {
             case Stage::lft_drop:
             case Stage::lft: request = next_lft(); break;
             case Stage::mft: request = next_mft(); break;
+            case Stage::group_drop:
+            case Stage::groups: request = next_group_block(); break;
             case Stage::arm:
             case Stage::activate:
             case Stage::recheck: request = next_port(); break;
@@ -167,7 +183,7 @@ std::optional<mad::Request> Programmer::switch_info_request(std::uint32_t index)
     set.linear_fdb_top = top_for(node);
     set.life_time = input_.config->packet_life_time;
     if (no_multicast) {
-        set.multicast_fdb_top = kMulticastTopNone;
+        set.multicast_fdb_top = multicast_top();
     }
     set.port_state_change = clear;
     const mad::SwitchInfo& now = *node.switch_info;
@@ -201,7 +217,7 @@ std::optional<mad::Request> Programmer::next_switch() {
             continue;
         }
         auto info = switch_info_request(index);
-        auto port0 = port0_request(index);
+        auto port0 = input_.only_groups ? std::nullopt : port0_request(index);
         if (info && port0) {
             spill_.push_back(std::move(*port0));
             return info;
@@ -359,13 +375,67 @@ void Programmer::on_mft(PortRef ref, const Completion& completion) {
     }
 }
 
+/// The highest MLID that any switch forwards.
+std::uint16_t Programmer::multicast_top() const {
+    std::uint16_t top = kMulticastTopNone;
+    for (const MftRow& row : input_.groups) {
+        top = row.empty() ? top : std::max(top, row.rbegin()->first);
+    }
+    return top;
+}
+
+std::optional<mad::Request> Programmer::next_group_block() {
+    const bool dropping = stage_ == Stage::group_drop;
+    const auto& blocks = dropping ? groups_plan_.drops : groups_plan_.writes;
+    if (cursor_ >= blocks.size()) {
+        return std::nullopt;
+    }
+    const auto index = static_cast<std::uint32_t>(cursor_++);
+    const MftWrite write = blocks[index];
+    const std::uint32_t node = input_.view->switch_nodes[write.switch_index];
+    const mad::MftBlock block =
+        dropping ? mft_block(input_.groups_in_force[write.switch_index], write.block, write.position,
+                             groups_plan_.moved)
+                 : mft_block(input_.groups[write.switch_index], write.block, write.position, {});
+    const Ask what = dropping ? Ask::group_drop : Ask::group_set;
+    mad::Request request =
+        make(what, {node, mad::PortNum{0}}, mad::Attribute::multicast_forwarding_table,
+             static_cast<std::uint32_t>(write.position) << 28U | write.block, mad::encode(block));
+    request.tag = Tag{what, 0, input_.epoch, index}.pack();
+    return request;
+}
+
+void Programmer::on_group_block(const Tag& tag, const Completion& completion) {
+    const auto& blocks = tag.ask == Ask::group_drop ? groups_plan_.drops : groups_plan_.writes;
+    const MftWrite write = blocks[tag.index];
+    if (completion.kind == Completion::Kind::reply) {
+        ++mft_blocks_;
+        return;
+    }
+    groups_doubtful_.insert(write.switch_index);
+    fail({input_.view->switch_nodes[write.switch_index], mad::PortNum{0}},
+         fmt::format("multicast table block {} {}", write.block, describe(completion)));
+}
+
+std::vector<std::optional<MftRow>> Programmer::groups_in_force() const {
+    std::vector<std::optional<MftRow>> rows(input_.groups.size());
+    for (std::uint32_t s = 0; s < rows.size(); ++s) {
+        // A table that nobody knows is known once all its blocks in use have been written.
+        const bool written = std::any_of(groups_plan_.writes.begin(), groups_plan_.writes.end(),
+                                         [s](const MftWrite& write) { return write.switch_index == s; });
+        if (!groups_doubtful_.contains(s) && (written || !input_.groups_unknown.contains(s))) {
+            rows[s] = input_.groups[s];
+        }
+    }
+    return rows;
+}
+
 std::set<mad::Guid> Programmer::mft_emptied() const {
     std::set<mad::Guid> emptied;
     for (const Node& node : input_.fabric->nodes) {
-        const bool done =
-            node.is_switch() && node.switch_info && input_.strange_mft.contains(node.guid()) &&
-            !mft_doubtful_.contains(node.guid()) &&
-            (!stops_multicast(node) || node.switch_info->multicast_fdb_top == kMulticastTopNone);
+        const bool done = node.is_switch() && node.switch_info && input_.strange_mft.contains(node.guid()) &&
+                          !mft_doubtful_.contains(node.guid()) &&
+                          (!stops_multicast(node) || node.switch_info->multicast_fdb_top == multicast_top());
         if (done) {
             emptied.insert(node.guid());
         }
@@ -532,14 +602,17 @@ void Programmer::on(const Completion& completion) {
         case Ask::lft_set: return on_lft(tag.index, completion);
         case Ask::mft_get:
         case Ask::mft_set: return on_mft(ref, completion);
+        case Ask::group_drop:
+        case Ask::group_set: return on_group_block(tag, completion);
         case Ask::recheck_port: return on_recheck(ref, completion);
         case Ask::active_check: return on_active_check(ref, completion);
         default: return on_port_set(tag, ref, completion);
     }
 }
 
-/// A port in Armed goes Active by itself when the first packet arrives (IBA 7.2.7): where its neighbour was faster,
-/// Active is no change it can make any more, and many agents refuse it. What the port says it is decides.
+/// A port in Armed goes Active by itself when the first packet arrives (IBA 7.2.7): where its neighbour was
+/// faster, Active is no change it can make any more, and many agents refuse it. What the port says it is
+/// decides.
 void Programmer::on_active_check(PortRef ref, const Completion& completion) {
     const std::string refusal = std::exchange(active_refused_[ref], {});
     const bool active = completion.kind == Completion::Kind::reply &&

@@ -6,8 +6,9 @@
 // on.
 //
 // Stages: switch set-up (SwitchInfo, port 0) - P_Keys - LFT entries through drop - LFT blocks - MFT blocks
-// that somebody left behind, emptied - configure and arm - activate - recheck (ports of switches whose change
-// bit could only be cleared after their ports had been read).
+// that somebody left behind, emptied - MFT entries of groups whose tree moves through empty - MFT blocks -
+// configure and arm - activate - recheck (ports of switches whose change bit could only be cleared after
+// their ports had been read).
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,7 @@
 #include "daemon/fabric/fabric.hpp"
 #include "daemon/sm/config.hpp"
 #include "daemon/sm/lft_plan.hpp"
+#include "daemon/sm/mft_plan.hpp"
 #include "daemon/sm/port_plan.hpp"
 #include "daemon/sm/tag.hpp"
 #include "mad/transactions.hpp"
@@ -38,13 +40,18 @@ struct ProgramInput {
     std::shared_ptr<const fabric::TopologyView> view;
     std::shared_ptr<const routing::Routes> routes;  ///< null: no switch to program
     RowsInForce in_force;                           ///< by SwitchIndex
-    /// Switches that forward by tables which could not be read, by SwitchIndex: emptied before anything else is written.
+    /// Switches that forward by tables which could not be read, by SwitchIndex: emptied before anything else
+    /// is written.
     std::set<std::uint32_t> unreadable;
-    std::set<mad::Guid> clear_change;               ///< switches whose change bit is still set
-    std::set<mad::Guid> strange_mft;  ///< switches that may hold multicast entries which are not ours
+    std::set<mad::Guid> clear_change;  ///< switches whose change bit is still set
+    std::set<mad::Guid> strange_mft;   ///< switches that may hold multicast entries which are not ours
     fabric::LidMap lids;
     mad::Lid sm_lid{};
     std::shared_ptr<const SmConfig> config;
+    MftRows groups_in_force;                 ///< by SwitchIndex, as acknowledged
+    MftRows groups;                          ///< as wanted
+    std::set<std::uint32_t> groups_unknown;  ///< switches whose multicast table holds nobody knows what
+    bool only_groups = false;                ///< members came or went: multicast tables alone are written
     AcknowledgedPorts* acknowledged = nullptr;
     std::uint16_t epoch = 0;
 };
@@ -56,7 +63,19 @@ struct ProgramFailure {
 
 class Programmer {
 public:
-    enum class Stage : std::uint8_t { switches, pkeys, lft_drop, lft, mft, arm, activate, recheck, done };
+    enum class Stage : std::uint8_t {
+        switches,
+        pkeys,
+        lft_drop,
+        lft,
+        mft,
+        group_drop,
+        groups,
+        arm,
+        activate,
+        recheck,
+        done
+    };
 
     explicit Programmer(ProgramInput input);
 
@@ -82,6 +101,10 @@ public:
     [[nodiscard]] std::uint64_t port_sets() const { return port_sets_; }
     [[nodiscard]] std::uint64_t pkey_sets() const { return pkey_sets_; }
     [[nodiscard]] std::uint64_t bounces() const { return bounces_; }
+    [[nodiscard]] bool only_groups() const { return input_.only_groups; }
+    /// Multicast tables by SwitchIndex; empty where a block was not acknowledged.
+    [[nodiscard]] std::vector<std::optional<MftRow>> groups_in_force() const;
+    [[nodiscard]] std::uint64_t mft_blocks() const { return mft_blocks_; }
 
 private:
     /// Position of a walk over all ports, port-major so that many devices work at once.
@@ -98,6 +121,10 @@ private:
     std::optional<mad::Request> next_mft();
     void on_mft(fabric::PortRef ref, const mad::Completion& completion);
     [[nodiscard]] bool stops_multicast(const fabric::Node& node) const;
+    std::optional<mad::Request> next_group_block();
+    void on_group_block(const Tag& tag, const mad::Completion& completion);
+    [[nodiscard]] bool left_out(Stage stage) const;
+    [[nodiscard]] std::uint16_t multicast_top() const;
     std::optional<mad::Request> next_port();
     std::optional<mad::Request> port_request(fabric::PortRef ref);
     std::optional<mad::Request> arm_request(fabric::PortRef ref);
@@ -138,7 +165,10 @@ private:
     std::size_t open_ = 0;
     std::vector<std::uint32_t> blocks_missing_;  ///< by SwitchIndex: planned and not acknowledged
     std::set<fabric::PortRef> set_this_run_;     ///< only filled for nodes that will be rechecked
-    std::uint32_t mft_block_ = 0;       ///< next one to read of the switch at the cursor, over all positions
+    std::uint32_t mft_block_ = 0;  ///< next one to read of the switch at the cursor, over all positions
+    MftPlan groups_plan_;
+    std::set<std::uint32_t> groups_doubtful_;  ///< switches that did not take a block
+    std::uint64_t mft_blocks_ = 0;
     std::set<mad::Guid> mft_doubtful_;  ///< a block could not be read or emptied
     /// Agents (agent_of) that did not answer: nothing more is asked of them.
     std::set<std::pair<std::uint32_t, std::uint8_t>> gone_;

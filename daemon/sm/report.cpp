@@ -48,6 +48,10 @@ void SubnetManager::announce(Severity severity, std::string kind, std::string te
     out.emplace_back(Announce{std::move(event)});
 }
 
+void SubnetManager::add_event(const fabric::EventRecord& event, base::Instant now, Effects& out) {
+    announce(event.severity, event.kind, event.text, event.guid, event.port, now, out);
+}
+
 void SubnetManager::announce_changes(const fabric::Fabric* before, base::Instant now, Effects& out) {
     if (before == nullptr || before->nodes.empty()) {
         return;  // at first sight everything is new: the summary of the sweep says it

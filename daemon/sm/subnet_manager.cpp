@@ -1,4 +1,5 @@
-// The control flow of a sweep. MAD intake is in intake.cpp, reports in report.cpp.
+// The control flow of a sweep. What must hold before anything is written is in guard.cpp, multicast in
+// groups.cpp, MAD intake in intake.cpp, reports in report.cpp.
 #include "daemon/sm/subnet_manager.hpp"
 
 #include <algorithm>
@@ -23,7 +24,6 @@ using Severity = fabric::EventRecord::Severity;
 constexpr std::size_t kQueueAhead = 4096;
 constexpr base::Duration kRetryFirst = std::chrono::seconds{1};
 constexpr std::uint8_t kSetMethod = 2;
-constexpr std::uint32_t kGuardWaits = 3;  ///< sweeps that wait for a silent SM's word before the first Set
 
 template <class... Ts>
 struct Overload : Ts... {
@@ -139,11 +139,15 @@ void SubnetManager::dispatch_stale(const Completion& completion, base::Instant n
 
 bool SubnetManager::step(base::Instant now, Effects& out) {
     if (std::holds_alternative<Idle>(phase_)) {
-        if (!pending_ || now < pending_->not_before) {
-            return false;
+        if (pending_ && now >= pending_->not_before) {
+            start_sweep(now, out);
+            return true;
         }
-        start_sweep(now, out);
-        return true;
+        if (groups_due_ && now >= *groups_due_ && settled_ && settled_ == fabric_ && !other_master_) {
+            start_groups(now);
+            return true;
+        }
+        return false;
     }
     if (auto* light = std::get_if<LightSweep>(&phase_); light != nullptr && light->done()) {
         end_light(now, out);
@@ -199,6 +203,9 @@ std::optional<base::Instant> SubnetManager::next_deadline() const {
         }
         if (pending_) {
             sooner(pending_->not_before);
+        }
+        if (groups_due_ && settled_ && settled_ == fabric_ && !other_master_) {
+            sooner(*groups_due_);
         }
         if (config_->sweep_interval > base::Duration{}) {
             sooner(next_light_);
@@ -410,86 +417,6 @@ void SubnetManager::end_discovery(base::Instant now, Effects& out) {
     assign(now, out);
 }
 
-bool SubnetManager::local_port_ready(base::Instant now, Effects& out) {
-    const auto wait = [&](SmMode mode, std::string text) {
-        set_mode(mode, text);
-        fabric_ = working_;
-        retry_later(text, now);
-        finish_sweep(std::move(text), now, out);
-        return false;
-    };
-    if (working_->nodes.empty()) {
-        return wait(SmMode::waiting, fmt::format("{} port {} does not answer: no management agent behind it",
-                                                 local_.device, local_.port));
-    }
-    const Node& node = working_->nodes[0];
-    const fabric::Port& port = node.ports[working_->local.port.value()];
-    if (!node.is_switch() && port.known && !port.info.linked()) {
-        return wait(SmMode::port_down,
-                    fmt::format("port down: {} port {} has no link ({}); waiting for a cable", local_.device,
-                                local_.port, mad::to_string(port.info.phys_state)));
-    }
-    const auto cut_off = std::find_if(
-        working_->isolations.begin(), working_->isolations.end(),
-        [&](const fabric::Isolation& item) { return item.at == working_->local && port.peer.node == kNoNode; });
-    if (!node.is_switch() && cut_off != working_->isolations.end()) {
-        // The whole subnet lies behind it. What was known stays: it is not gone, we do not see it.
-        const std::string text = fmt::format("the other end of our cable: {}", cut_off->text);
-        set_mode(SmMode::waiting, text);
-        if (!fabric_) {
-            fabric_ = working_;
-        }
-        retry_later(text, now);
-        finish_sweep(text, now, out);
-        return false;
-    }
-    return true;
-}
-
-/// An SM that is there but does not answer may be the master: nothing is written before it was asked a few times over.
-bool SubnetManager::waits_for_silent_sm(base::Instant now, Effects& out) {
-    const auto silent = std::find_if(working_->sms.begin(), working_->sms.end(),
-                                     [](const fabric::OtherSm& sm) { return !sm.answered; });
-    if (guard_passed_ || silent == working_->sms.end()) {
-        return false;
-    }
-    const Node& node = working_->nodes[silent->at.node];
-    const std::string who = fmt::format("the subnet manager on {} ({}) port {} does not answer", node.description,
-                                        node.guid(), silent->at.port);
-    if (++guard_waits_ > kGuardWaits) {
-        announce(Severity::warning, "sm-silent",
-                 fmt::format("{}, asked in {} sweeps: it is taken for dead", who, kGuardWaits + 1), node.guid(),
-                 silent->at.port, now, out);
-        return false;
-    }
-    const std::string text = who + ": it is asked again before anything is written";
-    set_mode(SmMode::sweeping, text);
-    fabric_ = working_;
-    retry_later(text, now);
-    finish_sweep(text, now, out);
-    return true;
-}
-
-bool SubnetManager::passes_guard(base::Instant now, Effects& out) {
-    for (const fabric::OtherSm& sm : working_->sms) {
-        if (sm.state != mad::SmState::master || other_master_) {
-            continue;
-        }
-        other_master_ = true;
-        const Node& node = working_->nodes[sm.at.node];
-        const std::string text = fmt::format(
-            "another master subnet manager runs on {} ({}) port {}, LID {}, priority {}{}: nothing is "
-            "written from now "
-            "on; stop that one and restart this one to take over",
-            node.description, node.guid(), sm.at.port, sm.lid, sm.priority,
-            sm.same_key ? "" : ", with another SM_Key");
-        set_mode(SmMode::standby, text);
-        announce(Severity::warning, "other-master", text, sm.guid, sm.at.port, now, out);
-    }
-    guard_passed_ = !other_master_;
-    return guard_passed_;
-}
-
 void SubnetManager::assign(base::Instant now, Effects& out) {
     begin_phase("assign", now);
     LidPlan plan = plan_lids(*working_, remembered_, {config_->lmc, config_->lmc_on_enhanced_port0});
@@ -541,6 +468,7 @@ std::vector<std::uint32_t> SubnetManager::unknown_tables() {
         const bool virgin = node.switch_info->linear_fdb_top == 0 || node.ports[0].info.lid == mad::kLidNone;
         if (virgin) {
             strange_mft_.erase(node.guid());
+            groups_programmed_[node.guid()] = {};
             continue;  // overwritten whole
         }
         if (trusts_stored(node)) {
@@ -550,6 +478,7 @@ std::vector<std::uint32_t> SubnetManager::unknown_tables() {
         } else {
             unknown.push_back(index);
             strange_mft_.insert(node.guid());
+            groups_programmed_.erase(node.guid());
         }
     }
     stored_clean_ = false;  // believed once, at start; later only acknowledgements count
@@ -570,8 +499,9 @@ void SubnetManager::end_reading(base::Instant now, Effects& out) {
         if (target.failed) {
             unreadable_.insert(node.guid());
             announce(Severity::warning, "table-unread",
-                     fmt::format("the forwarding table of {} ({}) cannot be read: it is emptied before it is written",
-                                 node.description, node.guid()),
+                     fmt::format(
+                         "the forwarding table of {} ({}) cannot be read: it is emptied before it is written",
+                         node.description, node.guid()),
                      node.guid(), {}, now, out);
         } else {
             programmed_.insert_or_assign(
@@ -643,6 +573,7 @@ void SubnetManager::start_programming(base::Instant now, Effects& out) {
         input.clear_change.insert(working_->nodes[index].guid());
     }
     input.strange_mft = strange_mft_;
+    add_groups(input);
     input.lids = lids_;
     input.sm_lid = sm_lid_;
     input.config = config_;
@@ -653,8 +584,11 @@ void SubnetManager::start_programming(base::Instant now, Effects& out) {
 }
 
 void SubnetManager::end_programming(base::Instant now, Effects& out) {
-    begin_phase("settle", now);
     const Programmer done = std::move(std::get<Programmer>(phase_));
+    if (done.only_groups()) {
+        return end_groups(done, now, out);
+    }
+    begin_phase("settle", now);
     settle(done, now, out);
 }
 
@@ -692,6 +626,8 @@ void SubnetManager::keep_tables(const RowsInForce& rows, Effects& out) {
 
 void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& out) {
     keep_tables(done.rows_in_force(), out);
+    keep_groups(done);
+    groups_due_.reset();
     report_.lft_blocks_written = done.lft_blocks();
     report_.port_sets = done.port_sets();
     report_.pkey_sets = done.pkey_sets();
@@ -713,6 +649,7 @@ void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& o
         }
     }
     fabric_ = working_;
+    settled_ = fabric_;
     out.emplace_back(Persist{{fabric_record()}});
     const bool first = mode_ != SmMode::up;
     set_mode(SmMode::up, done.failures().empty()

@@ -58,6 +58,10 @@ public:
     void on_time(base::Instant now, Effects& out);
     void on_routes(std::uint16_t epoch, RoutesResult result, base::Instant now, Effects& out);
     void request_sweep(SweepScope scope, std::string reason, base::Instant now, Effects& out);
+    /// Who is in which multicast group; tables follow in the next programming run, soon.
+    void set_groups(MulticastGroups groups, base::Instant now, Effects& out);
+    /// Puts another part's event into the list and the log.
+    void add_event(const fabric::EventRecord& event, base::Instant now, Effects& out);
     void replace_config(std::shared_ptr<const SmConfig> config, base::Instant now, Effects& out);
     /// Last call: marks the stop as clean if what is in force is known.
     void stop(base::Instant now, Effects& out);
@@ -72,6 +76,8 @@ public:
     /// The same, but for one that tries again what failed, and may fail again and again.
     [[nodiscard]] bool only_retries_left() const;
     [[nodiscard]] fabric::SmMode mode() const { return mode_; }
+    /// The fabric that was last set up whole; null before. The same pointer until another sweep changed it.
+    [[nodiscard]] const std::shared_ptr<const fabric::Fabric>& settled_fabric() const { return settled_; }
 
 private:
     struct Idle {};
@@ -117,6 +123,10 @@ private:
     void end_reading(base::Instant now, Effects& out);
     void start_routing(base::Instant now, Effects& out);
     void start_programming(base::Instant now, Effects& out);
+    void add_groups(ProgramInput& input) const;
+    void start_groups(base::Instant now);
+    void end_groups(const Programmer& done, base::Instant now, Effects& out);
+    void keep_groups(const Programmer& done);
     void end_programming(base::Instant now, Effects& out);
     void settle(const Programmer& done, base::Instant now, Effects& out);
     void keep_tables(const RowsInForce& rows, Effects& out);
@@ -180,9 +190,13 @@ private:
     mad::Lid stored_sm_lid_{};
     std::map<mad::Guid, Programmed> programmed_;
     TableAudit audit_;
-    std::vector<mad::Guid> audit_findings_;   ///< to be told
-    std::set<mad::Guid> unreadable_;   ///< switches whose table this sweep could not read
+    std::vector<mad::Guid> audit_findings_;  ///< to be told
+    std::set<mad::Guid> unreadable_;         ///< switches whose table this sweep could not read
     std::set<mad::Guid> strange_mft_;  ///< switches that were somebody else's when first seen, until emptied
+    MulticastGroups groups_;
+    std::map<mad::Guid, MftRow> groups_programmed_;  ///< multicast tables that are known, by switch
+    std::optional<base::Instant> groups_due_;
+    std::shared_ptr<const fabric::Fabric> settled_;
     AcknowledgedPorts acknowledged_;
     std::set<std::pair<mad::Guid, mad::PortNum>> refusals_told_;  ///< since the configuration was read
     mad::Lid sm_lid_{};

@@ -34,6 +34,8 @@ enum class Ask : std::uint8_t {
     lft_set,
     mft_get,
     mft_set,
+    group_drop,
+    group_set,
     arm,
     configure,
     activate,

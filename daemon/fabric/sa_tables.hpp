@@ -1,0 +1,93 @@
+// DOC: what clients have left with the SA: groups and their members, services, subscriptions.
+//
+// Values, part of a Snapshot, immutable for readers; the registry (sa/registry) makes new ones.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/time.hpp"
+#include "mad/ids.hpp"
+
+namespace ibf::fabric {
+
+// Bits of JoinState (IBA 15.2.5.17).
+inline constexpr std::uint8_t kFullMember = 1;
+inline constexpr std::uint8_t kNonMember = 2;
+inline constexpr std::uint8_t kSendOnlyNonMember = 4;
+inline constexpr std::uint8_t kSendOnlyFullMember = 8;
+
+struct Member {
+    mad::Gid port;
+    std::uint8_t join_state = 0;
+    bool proxy_join = false;
+    auto operator<=>(const Member&) const = default;
+};
+
+struct Group {
+    mad::Gid mgid;
+    mad::Mlid mlid{};
+    std::uint32_t qkey = 0;
+    std::uint8_t mtu = 0;   ///< code
+    std::uint8_t rate = 0;  ///< code
+    std::uint8_t packet_life_time = 0;
+    std::uint8_t tclass = 0;
+    mad::PKey pkey{};
+    std::uint8_t sl = 0;
+    std::uint32_t flow_label = 0;
+    std::uint8_t hop_limit = 0;
+    std::uint8_t scope = 0;
+    bool well_known = false;              ///< made by configuration: stays without members
+    std::map<mad::Guid, Member> members;  ///< by port GUID
+    auto operator<=>(const Group&) const = default;
+};
+
+struct Service {
+    std::uint64_t id = 0;
+    mad::Gid gid;
+    mad::PKey pkey{};
+    std::uint32_t lease = 0;                 ///< seconds as asked; 0xFFFFFFFF: for ever
+    base::Instant until{};                   ///< end of the lease where it has one
+    std::array<std::uint8_t, 176> record{};  ///< as registered
+};
+
+struct Subscription {
+    mad::Gid subscriber;
+    std::uint16_t number = 0;  ///< InformInfoRecord.Enum
+    mad::Lid lid{};            ///< where reports go
+    std::uint32_t qpn = 1;
+    std::uint16_t pkey_index = 0;
+    mad::Sl sl{};
+    std::uint8_t path_bits = 0;
+    std::array<std::uint8_t, 36> inform_info{};
+    auto operator<=>(const Subscription&) const = default;
+};
+
+/// What the SA did since the start.
+struct SaActivity {
+    std::uint64_t requests = 0;
+    std::uint64_t answered = 0;
+    std::uint64_t records = 0;           ///< in answers
+    std::uint64_t duplicates = 0;        ///< retries of what was in hand
+    std::uint64_t dropped = 0;           ///< a queue was full
+    std::uint64_t malformed = 0;         ///< no SA request, or a key that is not ours
+    std::uint64_t changes = 0;           ///< joins, registrations, subscriptions
+    std::uint64_t tables_delivered = 0;  ///< by RMPP, acknowledged whole
+    std::uint64_t tables_failed = 0;
+    std::map<std::pair<std::uint8_t, std::uint16_t>, std::uint64_t>
+        by_kind;  ///< requests by (method, attribute)
+};
+
+struct SaTables {
+    std::map<mad::Gid, std::shared_ptr<const Group>> groups;  ///< by MGID
+    /// By RID: ServiceID, ServiceGID, ServiceP_Key (IBA 15.2.5.14).
+    std::map<std::tuple<std::uint64_t, mad::Gid, mad::PKey>, std::shared_ptr<const Service>> services;
+    std::vector<std::shared_ptr<const Subscription>> subscriptions;
+};
+
+}  // namespace ibf::fabric

@@ -1,0 +1,343 @@
+// The records of the fabric: for each attribute, what one port contributes.
+#include <algorithm>
+
+#include "daemon/sa/reader.hpp"
+#include "mad/codec.hpp"
+
+namespace ibf::sa {
+namespace {
+
+using fabric::kNoNode;
+using fabric::Node;
+using fabric::Port;
+
+/// Collects the records of one query: those that match go on.
+class Collector {
+public:
+    Collector(const Query& query, const RecordType& type, std::uint64_t mask, std::vector<std::uint8_t>& out)
+        : query_(query), type_(type), mask_(mask), out_(out), record_(type.size()) {}
+
+    /// An empty record, to be filled and kept.
+    std::vector<std::uint8_t>& fresh() {
+        std::fill(record_.begin(), record_.end(), std::uint8_t{0});
+        return record_;
+    }
+    void keep() {
+        if (!full() && type_.matches(mask_, query_.request.data, record_)) {
+            out_.insert(out_.end(), record_.begin(), record_.end());
+        }
+    }
+    /// The same, but what is kept has zeros in place of some bytes that it was compared by.
+    void keep_without(std::size_t at, std::size_t bytes) {
+        const std::size_t before = out_.size();
+        keep();
+        if (out_.size() != before) {
+            std::fill_n(out_.begin() + static_cast<long>(before + at), bytes, std::uint8_t{0});
+        }
+    }
+    [[nodiscard]] bool full() const { return out_.size() > query_.config.answer_bytes; }
+    [[nodiscard]] const Query& query() const { return query_; }
+    [[nodiscard]] const RecordType& type() const { return type_; }
+    void set(std::string_view field, std::uint64_t value) { type_.set(record_, field, value); }
+    /// Puts an attribute's bytes in, as far as the record goes.
+    template <class Data>
+    void put(std::size_t at, const Data& data, std::size_t bytes) {
+        std::copy_n(data.begin(), std::min(bytes, record_.size() - at),
+                    record_.begin() + static_cast<long>(at));
+    }
+
+    std::uint32_t wanted_capabilities = 0;  ///< all of these bits, whatever the others are
+
+private:
+    const Query& query_;
+    const RecordType& type_;
+    std::uint64_t mask_;
+    std::vector<std::uint8_t>& out_;
+    std::vector<std::uint8_t> record_;
+};
+
+const Node& node_of(Collector& to, const End& end) {
+    return to.query().view.fabric().nodes[end.at.node];
+}
+
+void node_record(Collector& to, const End& end) {
+    const Node& node = node_of(to, end);
+    to.fresh();
+    to.set("LID", end.lids.base.value());
+    mad::NodeInfo info = node.info;
+    info.port_guid = end.guid;
+    info.local_port = end.at.port;
+    to.put(4, mad::encode(info), 40);
+    to.put(44, mad::encode(mad::NodeDescription{node.description}), 64);
+    to.keep();
+}
+
+void port_info_record(Collector& to, const End& end) {
+    const Node& node = node_of(to, end);
+    const std::size_t first = end.is_switch ? 0 : end.at.port.value();
+    const std::size_t last = end.is_switch ? node.ports.size() - 1 : first;
+    for (std::size_t p = first; p <= last; ++p) {
+        const Port& port = node.ports[p];
+        if (!port.known) {
+            continue;
+        }
+        if ((port.info.capability_mask & to.wanted_capabilities) != to.wanted_capabilities) {
+            continue;
+        }
+        to.fresh();
+        to.set("EndportLID", end.lids.base.value());
+        to.set("PortNum", p);
+        to.put(4, mad::encode(port.info), 64);
+        if (!trusted(to.query())) {
+            to.set("M_Key", 0);
+        }
+        to.keep();
+    }
+}
+
+void switch_info_record(Collector& to, const End& end) {
+    const Node& node = node_of(to, end);
+    if (end.is_switch && node.switch_info) {
+        to.fresh();
+        to.set("LID", end.lids.base.value());
+        to.put(4, mad::encode(*node.switch_info), 20);
+        to.keep();
+    }
+}
+
+void lft_record(Collector& to, const End& end) {
+    const Node& node = node_of(to, end);
+    const routing::LftRow* row = end.is_switch && end.switch_index != routing::kNoIndex
+                                     ? to.query().view.row(end.switch_index)
+                                     : nullptr;
+    if (row == nullptr || !node.switch_info) {
+        return;
+    }
+    const std::size_t blocks = node.switch_info->linear_fdb_top / mad::kLftBlockEntries + 1U;
+    for (std::size_t block = 0; block < blocks && !to.full(); ++block) {
+        to.fresh();
+        to.set("LID", end.lids.base.value());
+        to.set("BlockNum", block);
+        mad::LftBlock entries;
+        entries.ports.fill(mad::kLftDrop);
+        for (std::size_t i = 0; i < entries.ports.size() && block * 64 + i < row->size(); ++i) {
+            entries.ports[i] = (*row)[block * 64 + i];
+        }
+        to.put(8, entries.ports, entries.ports.size());
+        to.keep();
+    }
+}
+
+void pkey_record(Collector& to, const End& end) {
+    const std::vector<mad::PKeyBlock>& blocks = to.query().view.fabric().port(end.at).pkeys;
+    for (std::size_t block = 0; block < blocks.size(); ++block) {
+        to.fresh();
+        to.set("LID", end.lids.base.value());
+        to.set("BlockNum", block);
+        to.set("PortNum", end.at.port.value());
+        to.put(8, mad::encode(blocks[block]), 64);
+        to.keep();
+    }
+}
+
+void guid_record(Collector& to, const End& end) {
+    to.fresh();
+    to.set("LID", end.lids.base.value());
+    to.set("GUID0", end.guid.value());
+    to.keep();
+}
+
+void link_record(Collector& to, const End& end) {
+    const fabric::Fabric& fabric = to.query().view.fabric();
+    const Node& node = fabric.nodes[end.at.node];
+    const std::size_t first = end.is_switch ? 1 : end.at.port.value();
+    const std::size_t last = end.is_switch ? node.ports.size() - 1 : first;
+    for (std::size_t p = first; p <= last; ++p) {
+        const fabric::PortRef peer = node.ports[p].peer;
+        if (peer.node == kNoNode) {
+            continue;
+        }
+        const mad::LidRange far = fabric::lids_of(fabric.nodes[peer.node], peer.port);
+        if (far.base == mad::kLidNone) {
+            continue;
+        }
+        to.fresh();
+        to.set("FromLID", end.lids.base.value());
+        to.set("FromPort", p);
+        to.set("ToPort", peer.port.value());
+        to.set("ToLID", far.base.value());
+        to.keep();
+    }
+}
+
+/// This SM, as master, and the others that were seen.
+void sm_info_records(Collector& to) {
+    const fabric::Snapshot& snapshot = to.query().view.snapshot();
+    const auto record = [&](mad::Lid lid, const mad::SmInfo& info) {
+        if (lid == mad::kLidNone) {
+            return;
+        }
+        to.fresh();
+        to.set("LID", lid.value());
+        to.put(4, mad::encode(info), 21);
+        to.keep();
+    };
+    mad::SmInfo own;
+    own.guid = snapshot.sm_guid;
+    own.act_count = static_cast<std::uint32_t>(snapshot.mads.sent);
+    own.priority = snapshot.sm_priority;
+    own.state = snapshot.mode == fabric::SmMode::standby ? mad::SmState::standby : mad::SmState::master;
+    record(snapshot.sm_lid, own);
+    for (const fabric::OtherSm& sm : to.query().view.fabric().sms) {
+        mad::SmInfo info;
+        info.guid = sm.guid;
+        info.act_count = sm.act_count;
+        info.priority = sm.priority;
+        info.state = sm.state;
+        record(sm.lid, info);
+    }
+}
+
+void set_gid(std::vector<std::uint8_t>& record, std::size_t at, mad::Gid gid) {
+    for (unsigned i = 0; i < 8; ++i) {
+        record[at + i] = static_cast<std::uint8_t>(gid.prefix >> (56U - 8U * i));
+        record[at + 8 + i] = static_cast<std::uint8_t>(gid.interface_id.value() >> (56U - 8U * i));
+    }
+}
+
+void member_records(Collector& to) {
+    constexpr unsigned kExactly = 2;
+    for (const auto& [mgid, group] : to.query().tables.groups) {
+        std::vector<std::uint8_t>& record = to.fresh();
+        set_gid(record, 0, mgid);
+        to.set("Q_Key", group->qkey);
+        to.set("MLID", group->mlid.value());
+        to.set("MtuSelector", kExactly);
+        to.set("Mtu", group->mtu);
+        to.set("TClass", group->tclass);
+        to.set("P_Key", group->pkey.value());
+        to.set("RateSelector", kExactly);
+        to.set("Rate", group->rate);
+        to.set("PacketLifeTimeSelector", kExactly);
+        to.set("PacketLifeTime", group->packet_life_time);
+        to.set("SL", group->sl);
+        to.set("FlowLabel", group->flow_label);
+        to.set("HopLimit", group->hop_limit);
+        to.set("Scope", group->scope);
+        if (!trusted(to.query())) {
+            to.set("JoinState", fabric::kFullMember);
+            to.keep();  // the group, not who is in it
+            continue;
+        }
+        for (const auto& [guid, member] : group->members) {
+            set_gid(record, 16, member.port);
+            to.set("JoinState", member.join_state);
+            to.set("ProxyJoin", member.proxy_join ? 1 : 0);
+            to.keep();
+        }
+    }
+}
+
+void service_records(Collector& to) {
+    for (const auto& [key, service] : to.query().tables.services) {
+        to.fresh();
+        to.put(0, service->record, service->record.size());
+        trusted(to.query()) ? to.keep() : to.keep_without(32, 16);  // who knows the ServiceKey may ask by it
+    }
+}
+
+void inform_records(Collector& to) {
+    for (const auto& subscription : to.query().tables.subscriptions) {
+        std::vector<std::uint8_t>& record = to.fresh();
+        set_gid(record, 0, subscription->subscriber);
+        to.set("Enum", subscription->number);
+        to.put(24, subscription->inform_info, subscription->inform_info.size());
+        to.keep();
+    }
+}
+
+using Maker = void (*)(Collector&, const End&);
+
+Maker maker_of(mad::SaAttribute attribute) {
+    using A = mad::SaAttribute;
+    switch (attribute) {
+        case A::node_record: return node_record;
+        case A::port_info_record: return port_info_record;
+        case A::switch_info_record: return switch_info_record;
+        case A::lft_record: return lft_record;
+        case A::pkey_table_record: return pkey_record;
+        case A::guid_info_record: return guid_record;
+        case A::link_record: return link_record;
+        default: return nullptr;
+    }
+}
+
+/// The ports that a query can mean, by whichever key it gives; empty optional: all.
+std::optional<std::vector<std::uint32_t>> candidates(const Query& query, const RecordType& type,
+                                                     std::uint64_t& mask) {
+    const auto asks = [&](std::string_view field) { return ((mask >> type.component(field)) & 1U) != 0; };
+    const std::string_view lid_field = type.attribute() == mad::SaAttribute::port_info_record ? "EndportLID"
+                                       : type.attribute() == mad::SaAttribute::link_record    ? "FromLID"
+                                                                                              : "LID";
+    if (asks(lid_field)) {
+        // Any LID of the port's range means the port (IBA 15.2.5.2).
+        const auto lid = mad::Lid{static_cast<std::uint16_t>(type.get(query.request.data, lid_field))};
+        const std::uint32_t end = query.view.by_lid(lid);
+        mask &= ~(std::uint64_t{1} << type.component(lid_field));
+        return end == kNoEnd ? std::vector<std::uint32_t>{} : std::vector<std::uint32_t>{end};
+    }
+    if (type.attribute() == mad::SaAttribute::node_record && asks("PortGUID")) {
+        const std::uint32_t end = query.view.by_guid(mad::Guid{type.get(query.request.data, "PortGUID")});
+        return end == kNoEnd ? std::vector<std::uint32_t>{} : std::vector<std::uint32_t>{end};
+    }
+    if (type.attribute() == mad::SaAttribute::node_record && asks("NodeGUID")) {
+        return query.view.by_node_guid(mad::Guid{type.get(query.request.data, "NodeGUID")});
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+void collect_records(const Query& query, const RecordType& type, std::vector<std::uint8_t>& out) {
+    using A = mad::SaAttribute;
+    std::uint64_t mask = query.request.component_mask;
+    const Maker make = maker_of(type.attribute());
+    if (make == nullptr) {
+        Collector to(query, type, mask, out);
+        switch (type.attribute()) {
+            case A::sm_info_record: return sm_info_records(to);
+            case A::mc_member_record: return member_records(to);
+            case A::service_record: return service_records(to);
+            case A::inform_info_record: return inform_records(to);
+            default: return;
+        }
+    }
+    // PortInfoRecord with modifier bit 31: CapabilityMask names bits that must be set (IBA 15.2.5.3).
+    constexpr std::uint32_t kCapabilitiesAsBits = 0x80000000U;
+    std::uint32_t wanted_capabilities = 0;
+    if (type.attribute() == A::port_info_record &&
+        (query.request.header.modifier & kCapabilitiesAsBits) != 0) {
+        const std::uint64_t bit = std::uint64_t{1} << type.component("CapabilityMask");
+        wanted_capabilities = (mask & bit) != 0
+                                  ? static_cast<std::uint32_t>(type.get(query.request.data, "CapabilityMask"))
+                                  : 0U;
+        mask &= ~bit;
+    }
+    const auto few = candidates(query, type, mask);
+    Collector to(query, type, mask, out);
+    to.wanted_capabilities = wanted_capabilities;
+    if (few) {
+        for (const std::uint32_t end : *few) {
+            make(to, query.view.ends()[end]);
+        }
+        return;
+    }
+    for (const End& end : query.view.ends()) {
+        make(to, end);
+        if (to.full()) {
+            return;
+        }
+    }
+}
+
+}  // namespace ibf::sa

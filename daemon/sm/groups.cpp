@@ -1,0 +1,78 @@
+// Multicast: who is in which group becomes tables in the switches, in each programming run and between
+// sweeps.
+#include "daemon/sm/subnet_manager.hpp"
+
+namespace ibf::sm {
+
+using fabric::Fabric;
+using Severity = fabric::EventRecord::Severity;
+
+void SubnetManager::add_groups(ProgramInput& input) const {
+    input.groups = plan_trees(view_->topology, groups_);
+    input.groups_in_force.resize(input.groups.size());
+    for (std::uint32_t s = 0; s < input.groups.size(); ++s) {
+        const auto known = groups_programmed_.find(view_->topology.switches[s].guid);
+        if (known != groups_programmed_.end()) {
+            input.groups_in_force[s] = known->second;
+        } else {
+            input.groups_unknown.insert(s);
+        }
+    }
+}
+
+void SubnetManager::set_groups(MulticastGroups groups, base::Instant now, Effects& out) {
+    if (groups == groups_) {
+        return;
+    }
+    groups_ = std::move(groups);
+    constexpr base::Duration kGather = std::chrono::milliseconds{20};  // joins come in swarms
+    groups_due_ = groups_due_.value_or(now + kGather);
+    run(now, out);
+}
+
+/// Members came or went: the switches' multicast tables follow, nothing else is looked at.
+void SubnetManager::start_groups(base::Instant now) {
+    groups_due_.reset();
+    ++epoch_;
+    working_ = std::make_shared<Fabric>(*fabric_);
+    ProgramInput input;
+    input.fabric = working_;
+    input.view = view_;
+    input.only_groups = true;
+    add_groups(input);
+    input.config = config_;
+    input.acknowledged = &acknowledged_;
+    input.epoch = epoch_;
+    phase_.emplace<Programmer>(std::move(input));
+    phase_begun_ = now;
+}
+
+void SubnetManager::keep_groups(const Programmer& done) {
+    const auto rows = done.groups_in_force();
+    for (std::size_t s = 0; s < rows.size(); ++s) {
+        const mad::Guid guid = view_->topology.switches[s].guid;
+        if (rows[s]) {
+            groups_programmed_.insert_or_assign(guid, *rows[s]);
+        } else {
+            groups_programmed_.erase(guid);
+        }
+    }
+}
+
+void SubnetManager::end_groups(const Programmer& done, base::Instant now, Effects& out) {
+    keep_groups(done);
+    for (const ProgramFailure& failure : done.failures()) {
+        announce(Severity::error, "setup-failed", failure.text, working_->nodes[failure.at.node].guid(),
+                 failure.at.port, now, out);
+    }
+    fabric_ = working_;
+    settled_ = working_;
+    working_.reset();
+    phase_.emplace<Idle>();
+    if (!done.failures().empty()) {
+        retry_later("multicast tables were not taken", now);
+    }
+    ++version_;
+}
+
+}  // namespace ibf::sm

@@ -1,0 +1,101 @@
+// What must hold before anything is written: our own port works, and nobody else is master.
+#include <algorithm>
+
+#include "daemon/sm/subnet_manager.hpp"
+
+namespace ibf::sm {
+namespace {
+
+using fabric::Fabric;
+using fabric::kNoNode;
+using fabric::Node;
+using fabric::SmMode;
+using Severity = fabric::EventRecord::Severity;
+
+constexpr std::uint32_t kGuardWaits = 3;  ///< sweeps that wait for a silent SM's word before the first Set
+
+}  // namespace
+
+bool SubnetManager::local_port_ready(base::Instant now, Effects& out) {
+    const auto wait = [&](SmMode mode, std::string text) {
+        set_mode(mode, text);
+        fabric_ = working_;
+        retry_later(text, now);
+        finish_sweep(std::move(text), now, out);
+        return false;
+    };
+    if (working_->nodes.empty()) {
+        return wait(SmMode::waiting, fmt::format("{} port {} does not answer: no management agent behind it",
+                                                 local_.device, local_.port));
+    }
+    const Node& node = working_->nodes[0];
+    const fabric::Port& port = node.ports[working_->local.port.value()];
+    if (!node.is_switch() && port.known && !port.info.linked()) {
+        return wait(SmMode::port_down,
+                    fmt::format("port down: {} port {} has no link ({}); waiting for a cable", local_.device,
+                                local_.port, mad::to_string(port.info.phys_state)));
+    }
+    const auto cut_off = std::find_if(working_->isolations.begin(), working_->isolations.end(),
+                                      [&](const fabric::Isolation& item) {
+                                          return item.at == working_->local && port.peer.node == kNoNode;
+                                      });
+    if (!node.is_switch() && cut_off != working_->isolations.end()) {
+        // The whole subnet lies behind it. What was known stays: it is not gone, we do not see it.
+        const std::string text = fmt::format("the other end of our cable: {}", cut_off->text);
+        set_mode(SmMode::waiting, text);
+        if (!fabric_) {
+            fabric_ = working_;
+        }
+        retry_later(text, now);
+        finish_sweep(text, now, out);
+        return false;
+    }
+    return true;
+}
+
+/// An SM that is there but does not answer may be the master: nothing is written before it was asked a few
+/// times over.
+bool SubnetManager::waits_for_silent_sm(base::Instant now, Effects& out) {
+    const auto silent = std::find_if(working_->sms.begin(), working_->sms.end(),
+                                     [](const fabric::OtherSm& sm) { return !sm.answered; });
+    if (guard_passed_ || silent == working_->sms.end()) {
+        return false;
+    }
+    const Node& node = working_->nodes[silent->at.node];
+    const std::string who = fmt::format("the subnet manager on {} ({}) port {} does not answer",
+                                        node.description, node.guid(), silent->at.port);
+    if (++guard_waits_ > kGuardWaits) {
+        announce(Severity::warning, "sm-silent",
+                 fmt::format("{}, asked in {} sweeps: it is taken for dead", who, kGuardWaits + 1),
+                 node.guid(), silent->at.port, now, out);
+        return false;
+    }
+    const std::string text = who + ": it is asked again before anything is written";
+    set_mode(SmMode::sweeping, text);
+    fabric_ = working_;
+    retry_later(text, now);
+    finish_sweep(text, now, out);
+    return true;
+}
+
+bool SubnetManager::passes_guard(base::Instant now, Effects& out) {
+    for (const fabric::OtherSm& sm : working_->sms) {
+        if (sm.state != mad::SmState::master || other_master_) {
+            continue;
+        }
+        other_master_ = true;
+        const Node& node = working_->nodes[sm.at.node];
+        const std::string text = fmt::format(
+            "another master subnet manager runs on {} ({}) port {}, LID {}, priority {}{}: nothing is "
+            "written from now "
+            "on; stop that one and restart this one to take over",
+            node.description, node.guid(), sm.at.port, sm.lid, sm.priority,
+            sm.same_key ? "" : ", with another SM_Key");
+        set_mode(SmMode::standby, text);
+        announce(Severity::warning, "other-master", text, sm.guid, sm.at.port, now, out);
+    }
+    guard_passed_ = !other_master_;
+    return guard_passed_;
+}
+
+}  // namespace ibf::sm
