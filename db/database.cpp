@@ -258,6 +258,10 @@ CREATE VIEW events AS SELECT id, strftime('%Y-%m-%dT%H:%M:%fZ', time_ms / 1000.0
     severity, kind,
     text, printf('0x%016x', guid) AS guid, port FROM event;
 )",
+    R"(
+CREATE TABLE sa (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), state TEXT NOT NULL) STRICT;
+INSERT INTO sa VALUES (1, '');
+)",
 };
 
 /// Brings the file to kSchemaVersion, a step a transaction. Nothing of a step stays if it fails.
@@ -404,6 +408,7 @@ public:
           forget_table_(sql, "DELETE FROM lft WHERE switch_guid = ?"),
           put_sweep_(sql, "REPLACE INTO sweep VALUES (?, ?, ?, ?, ?, ?, ?, ?)"),
           put_event_(sql, "REPLACE INTO event VALUES (?, ?, ?, ?, ?, ?, ?)"),
+          put_sa_(sql, "REPLACE INTO sa VALUES (1, ?)"),
           put_daemon_(sql, "REPLACE INTO daemon VALUES (1, ?, ?)") {}
 
     void operator()(const FabricRecord& fabric) {
@@ -435,6 +440,7 @@ public:
         put_event_.run(event.id, event.time.time_since_epoch().count(), event.severity, event.kind,
                        event.text, event.guid, event.port);
     }
+    void operator()(const SaStateRecord& state) { put_sa_.run(state.text); }
     void operator()(const CleanStopRecord& stop) { put_daemon_.run(stop.clean ? 1 : 0, stop.sm_lid); }
 
 private:
@@ -443,6 +449,7 @@ private:
     Statement forget_table_;
     Statement put_sweep_;
     Statement put_event_;
+    Statement put_sa_;
     Statement put_daemon_;
 };
 
@@ -478,7 +485,8 @@ void load_lids(Sql& sql, Stored& stored, const Notice& notice) {
 }
 
 void load_tables(Sql& sql, Stored& stored, const Notice& notice) {
-    Statement select(sql, "SELECT switch_guid, linear_fdb_top, entries, engine FROM lft WHERE length(entries) <= ?");
+    Statement select(
+        sql, "SELECT switch_guid, linear_fdb_top, entries, engine FROM lft WHERE length(entries) <= ?");
     select.bind(0, kLftBytesMax);
     while (select.row()) {
         TableRecord table;
@@ -740,6 +748,7 @@ Result<Stored> Database::load() {
     load_lids(sql, stored, impl_->notice);
     load_tables(sql, stored, impl_->notice);
     load_events(sql, stored);
+    stored.sa_state = read_text(sql, "SELECT state FROM sa");
     sql.run("UPDATE daemon SET clean_stop = 0 WHERE clean_stop <> 0");
     const auto committed = sql.commit();
     sql.run("PRAGMA synchronous = NORMAL");

@@ -79,6 +79,10 @@ struct EventRow {
     mad::Guid guid{};
     mad::PortNum port{};
 };
+/// What clients left with the SA (groups, services, subscriptions), as text of the SA's.
+struct SaStateRecord {
+    std::string text;
+};
 /// Written last on a clean stop, removed first at start. Only with it are stored tables believed.
 struct CleanStopRecord {
     bool clean = false;
@@ -86,7 +90,7 @@ struct CleanStopRecord {
 };
 
 using Record = std::variant<FabricRecord, LidsRecord, TableRecord, TableForgetRecord, SweepRecord, EventRow,
-                            CleanStopRecord>;
+                            SaStateRecord, CleanStopRecord>;
 /// One transaction.
 using Batch = std::vector<Record>;
 
@@ -94,6 +98,7 @@ using Batch = std::vector<Record>;
 struct Stored {
     std::map<mad::Guid, mad::LidRange> lids;
     std::map<mad::Guid, TableRecord> tables;
+    std::string sa_state;
     bool clean_stop = false;  ///< marker as it was before this start removed it
     mad::Lid sm_lid{};
     std::uint64_t last_sweep_id = 0;

@@ -70,7 +70,8 @@ private:
             const mad::Guid guid = forget->switch_guid;
             tables_.insert_or_assign(guid, std::move(record));
         } else if (std::holds_alternative<FabricRecord>(record) ||
-                   std::holds_alternative<LidsRecord>(record)) {
+                   std::holds_alternative<LidsRecord>(record) ||
+                   std::holds_alternative<SaStateRecord>(record)) {
             const std::size_t kind = record.index();
             latest_.insert_or_assign(kind, std::move(record));
         } else {
@@ -79,7 +80,7 @@ private:
     }
 
     std::size_t history_max_;               ///< records
-    std::map<std::size_t, Record> latest_;  ///< fabric and LIDs, by variant index
+    std::map<std::size_t, Record> latest_;  ///< fabric, LIDs, SA state, by variant index
     std::map<mad::Guid, Record> tables_;    ///< TableRecord or TableForgetRecord
     std::deque<Record> history_;            ///< sweeps and events
     std::optional<CleanStopRecord> stop_;
@@ -99,7 +100,8 @@ struct Writer::Impl {
 
     std::unique_ptr<Database> database;  ///< the thread's alone, as the next three
     Opener open;
-    std::uint64_t sweeps_before = 0;  ///< ids that an earlier run used up, where this one did not know of them
+    std::uint64_t sweeps_before =
+        0;  ///< ids that an earlier run used up, where this one did not know of them
     std::uint64_t events_before = 0;
     const std::size_t history_max;
     const std::function<void(std::string)> report;

@@ -1,5 +1,7 @@
 #include "daemon/core/core.hpp"
 
+#include "daemon/sa/registry_state.hpp"
+
 namespace ibf::core {
 namespace {
 
@@ -49,6 +51,7 @@ Core::Core(CoreStart start)
       registry_(sa_config(*start.sm.config), sa::RegistryLimits{}),
       begun_(start.sm.now),
       begun_wall_(start.sm.wall) {
+    registry_.restore(sa::tables_of(start.sm.stored.sa_state, start.sm.now, start.sm.wall));
     auto first = std::make_shared<fabric::Snapshot>();
     first->transport = std::move(start.transport);
     first->config_path = std::move(start.config_path);
@@ -57,6 +60,7 @@ Core::Core(CoreStart start)
 }
 
 void Core::begin(base::Instant now, Effects& out) {
+    hand_groups(now, out);
     sm_.begin(now, out);
 }
 
@@ -102,6 +106,9 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
                },
                event);
     follow_fabric(now, out);
+    if (registry_due_ && now >= *registry_due_) {
+        persist_registry(now, out);
+    }
     for (std::size_t i = first; i < out.size(); ++i) {
         if (const auto* send = std::get_if<sm::SendMad>(&out[i])) {
             recorder_.note(FlightRecorder::Way::out, send->mad, now);
@@ -120,9 +127,24 @@ void Core::settle(sa::RegistryOutputs&& from, base::Instant now, Effects& out) {
     if (from.changed) {
         ++own_version_;
     }
-    if (!from.groups_changed) {
-        return;
+    if (from.changed && !registry_due_) {
+        constexpr base::Duration kGather = std::chrono::milliseconds{200};  // a swarm of joins is one write
+        registry_due_ = now + kGather;
     }
+    if (from.groups_changed) {
+        hand_groups(now, out);
+    }
+}
+
+void Core::persist_registry(base::Instant now, Effects& out) {
+    registry_due_.reset();
+    const base::WallTime wall =
+        begun_wall_ + std::chrono::duration_cast<std::chrono::milliseconds>(now - begun_);
+    out.emplace_back(sm::Persist{{db::SaStateRecord{sa::state_text(*registry_.tables(), now, wall)}}});
+}
+
+/// The SM's part of the registry: who is in which group.
+void Core::hand_groups(base::Instant now, Effects& out) {
     sm::MulticastGroups groups;
     for (const auto& [mgid, group] : registry_.tables()->groups) {
         for (const auto& [guid, member] : group->members) {
@@ -147,12 +169,17 @@ void Core::follow_fabric(base::Instant now, Effects& out) {
 }
 
 std::optional<base::Instant> Core::next_deadline() const {
-    const auto at = sm_.next_deadline();
-    const auto lease = registry_.next_deadline();
-    return at && lease ? std::min(*at, *lease) : (at ? at : lease);
+    std::optional<base::Instant> at = sm_.next_deadline();
+    for (const auto& other : {registry_.next_deadline(), registry_due_}) {
+        at = at && other ? std::min(*at, *other) : (at ? at : other);
+    }
+    return at;
 }
 
 void Core::stop(base::Instant now, Effects& out) {
+    if (registry_due_) {
+        persist_registry(now, out);
+    }
     sm_.stop(now, out);
 }
 

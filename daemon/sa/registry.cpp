@@ -20,6 +20,7 @@ constexpr std::uint16_t kMlidFirst = 0xC000;
 constexpr std::uint32_t kMlidsMost = 0x3FFF;  ///< 0xC000..0xFFFE
 constexpr std::uint16_t kPartition = 0x7FFF;
 constexpr std::size_t kToldMost = 10'000;
+constexpr std::uint64_t kSaSignature = 0xA01B;  ///< of an MGID that an SA made (IBA 15.2.5.17.3)
 constexpr std::uint32_t kForEver = 0xFFFFFFFF;
 
 const RecordType& member_type() {
@@ -53,7 +54,6 @@ void store_gid(std::span<std::uint8_t> bytes, std::size_t at, mad::Gid gid) {
 /// A name that a client may give a group: multicast, no flag but "transient" (IBA 4.1.1), and where it bears
 /// the SA's signature not of link-local scope (o15-0.1.6).
 bool is_group_name(mad::Gid gid) {
-    constexpr std::uint64_t kSaSignature = 0xA01B;
     constexpr std::uint64_t kLinkLocal = 2;
     const std::uint64_t flags = (gid.prefix >> 52U) & 0xFU;
     const std::uint64_t scope = (gid.prefix >> 48U) & 0xFU;
@@ -94,6 +94,23 @@ std::optional<std::uint8_t> choose(unsigned selector, std::uint8_t wished, std::
 }  // namespace
 
 Registry::Registry(const SaConfig& config, const RegistryLimits& limits) : config_(config), limits_(limits) {}
+
+void Registry::restore(fabric::SaTables tables) {
+    tables_ = std::move(tables);
+    published_.reset();
+    for (const auto& [mgid, group] : tables_.groups) {
+        for (const auto& [guid, member] : group->members) {
+            ++groups_of_port_[guid];
+        }
+        if (((mgid.prefix >> 32U) & 0xFFFFU) == kSaSignature) {
+            last_made_mgid_ =
+                std::max(last_made_mgid_, static_cast<std::uint32_t>(mgid.interface_id.value()));
+        }
+    }
+    for (const auto& item : tables_.subscriptions) {
+        last_subscription_ = std::max(last_subscription_, item->number);
+    }
+}
 
 std::shared_ptr<const fabric::SaTables> Registry::tables() {
     if (!published_) {

@@ -38,6 +38,8 @@ public:
     Registry(const SaConfig& config, const RegistryLimits& limits);
 
     void replace_config(const SaConfig& config) { config_ = config; }
+    /// What an earlier run left.
+    void restore(fabric::SaTables tables);
     /// The fabric is known, or changed: groups made by configuration follow, ports that are gone leave.
     void on_fabric(const View& view, RegistryOutputs& out);
     void on_request(const mad::WireMad& wire, const View& view, base::Instant now, RegistryOutputs& out);

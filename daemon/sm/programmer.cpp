@@ -157,7 +157,8 @@ mad::Request Programmer::make(Ask what, PortRef ref, mad::Attribute attribute, s
     mad::Request request;
     request.tag = Tag{what, ref.port.value(), input_.epoch, ref.node}.pack();
     request.target = device_target(ref.node);
-    const bool reads = what == Ask::recheck_port || what == Ask::active_check || what == Ask::mft_get;
+    const bool reads = what == Ask::recheck_port || what == Ask::active_check || what == Ask::mft_get ||
+                       what == Ask::group_get;
     request.method = reads ? mad::Method::get : mad::Method::set;
     request.attribute = attribute;
     request.modifier = modifier;
@@ -397,7 +398,9 @@ std::optional<mad::Request> Programmer::next_group_block() {
         dropping ? mft_block(input_.groups_in_force[write.switch_index], write.block, write.position,
                              groups_plan_.moved)
                  : mft_block(input_.groups[write.switch_index], write.block, write.position, {});
-    const Ask what = dropping ? Ask::group_drop : Ask::group_set;
+    // What nobody knows is read first: after a restart it is mostly as it should be.
+    const bool unknown = !dropping && input_.groups_unknown.contains(write.switch_index);
+    const Ask what = dropping ? Ask::group_drop : unknown ? Ask::group_get : Ask::group_set;
     mad::Request request =
         make(what, {node, mad::PortNum{0}}, mad::Attribute::multicast_forwarding_table,
              static_cast<std::uint32_t>(write.position) << 28U | write.block, mad::encode(block));
@@ -408,6 +411,18 @@ std::optional<mad::Request> Programmer::next_group_block() {
 void Programmer::on_group_block(const Tag& tag, const Completion& completion) {
     const auto& blocks = tag.ask == Ask::group_drop ? groups_plan_.drops : groups_plan_.writes;
     const MftWrite write = blocks[tag.index];
+    if (completion.kind == Completion::Kind::reply && tag.ask == Ask::group_get) {
+        const mad::MftBlock wanted =
+            mft_block(input_.groups[write.switch_index], write.block, write.position, {});
+        if (mad::decode_mft(completion.data) != wanted) {
+            mad::Request set = completion.request;
+            set.tag = Tag{Ask::group_set, 0, input_.epoch, tag.index}.pack();
+            set.method = mad::Method::set;
+            set.data = mad::encode(wanted);
+            spill_.push_back(std::move(set));
+        }
+        return;
+    }
     if (completion.kind == Completion::Kind::reply) {
         ++mft_blocks_;
         return;
@@ -602,6 +617,7 @@ void Programmer::on(const Completion& completion) {
         case Ask::lft_set: return on_lft(tag.index, completion);
         case Ask::mft_get:
         case Ask::mft_set: return on_mft(ref, completion);
+        case Ask::group_get:
         case Ask::group_drop:
         case Ask::group_set: return on_group_block(tag, completion);
         case Ask::recheck_port: return on_recheck(ref, completion);

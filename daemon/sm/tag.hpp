@@ -34,6 +34,7 @@ enum class Ask : std::uint8_t {
     lft_set,
     mft_get,
     mft_set,
+    group_get,
     group_drop,
     group_set,
     arm,
