@@ -81,6 +81,12 @@ void Lab::replace_config(const sm::SmConfig& config) {
     execute(effects);
 }
 
+void Lab::set_groups(const sm::MulticastGroups& groups) {
+    sm::Effects effects;
+    sm->set_groups(groups, now, effects);
+    execute(effects);
+}
+
 void Lab::request_sweep(sm::SweepScope scope) {
     sm::Effects effects;
     sm->request_sweep(scope, "test", now, effects);

@@ -45,6 +45,7 @@ public:
     void kill();  ///< as on SIGKILL: nothing is said to anybody
     void replace_config(const sm::SmConfig& config);
     void request_sweep(sm::SweepScope scope);
+    void set_groups(const sm::MulticastGroups& groups);
 
     // --- time ---
     void advance(base::Duration duration);

@@ -151,10 +151,24 @@ TEST(Database, OlderSchemaIsBroughtUp) {
     auto database = place.open();
     ASSERT_NE(database, nullptr);
     ASSERT_EQ(place.notices.size(), 1U);
-    EXPECT_NE(place.notices[0].find("brought from schema 0 to 1"), std::string::npos) << place.notices[0];
+    EXPECT_NE(place.notices[0].find("brought from schema 0 to 2"), std::string::npos) << place.notices[0];
     ASSERT_TRUE(database->apply({lids(1, 1)}));
     EXPECT_EQ(Stranger(place.path()).ask("SELECT x FROM kept"), "5") << "nothing is lost on the way";
-    EXPECT_EQ(Stranger(place.path()).ask("PRAGMA user_version"), "1");
+    EXPECT_EQ(Stranger(place.path()).ask("PRAGMA user_version"), "2");
+}
+
+TEST(Database, SchemaOneIsBroughtUpAndLosesNothing) {
+    Place place;
+    ASSERT_TRUE(place.open()->apply({lids(1, 5), table(1, 63, 1)}));
+    Stranger(place.path()).run("DROP TABLE sa; PRAGMA user_version = 1");  // as the first release left it
+    auto database = place.open();
+    ASSERT_NE(database, nullptr);
+    EXPECT_TRUE(database->load()->sa_state.empty());
+    ASSERT_TRUE(database->apply({SaStateRecord{"ibfabric-sa 1\n"}}));
+    const Stored stored = database->load().value();
+    EXPECT_EQ(stored.lids, lids(1, 5).lids);
+    EXPECT_EQ(stored.tables.size(), 1U);
+    EXPECT_EQ(stored.sa_state, "ibfabric-sa 1\n");
 }
 
 TEST(Database, StoredValuesThatCannotBeAreIgnored) {
@@ -246,7 +260,7 @@ TEST(Database, ForeignAndNewerFilesAreSetAside) {
     });
     expect_set_aside("it is the database of another program",
                      [](const std::string& path) { Stranger(path).run("PRAGMA application_id = 77"); });
-    expect_set_aside("it is of a newer ibfabricd (schema 99, this one knows 1)",
+    expect_set_aside("it is of a newer ibfabricd (schema 99, this one knows 2)",
                      [](const std::string& path) { Stranger(path).run("PRAGMA user_version = 99"); });
 }
 

@@ -1,6 +1,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstring>
 #include <mutex>
@@ -111,18 +112,18 @@ TEST(Writer, TriesAgainByItself) {
     EXPECT_EQ(backup.ask("SELECT base FROM lid"), "5");
 }
 
-// A file that could not be opened at start is opened when it can be. What an earlier run left in it is not believed
-// after this one, of which it knows nothing.
+// A file that could not be opened at start is opened when it can be. What an earlier run left in it is not
+// believed after this one, of which it knows nothing.
 TEST(Writer, OpensLateAndForgetsWhatItDidNotSee) {
     Place place;
     ASSERT_TRUE(place.open()->apply(
         {lids(1, 1), table(7, 63, 1), event(5), sweep(9), CleanStopRecord{true, mad::Lid{4}}}));
     Reports reports;
     {
-        bool locked = true;
+        std::atomic<bool> locked = true;
         Writer writer(
             [&]() -> base::Result<std::unique_ptr<Database>> {
-                if (std::exchange(locked, false)) {
+                if (locked) {
                     return base::fail(base::ErrorKind::io, "locked");
                 }
                 return place.open();
@@ -131,6 +132,7 @@ TEST(Writer, OpensLateAndForgetsWhatItDidNotSee) {
         writer.post({lids(2, 2), event(1)});
         ASSERT_TRUE(writer.flush(seconds{30}));
         EXPECT_TRUE(reports.texts().empty()) << "known from the start";
+        locked = false;
         writer.post({table(8, 63, 1), event(2), sweep(1)});
         ASSERT_TRUE(writer.flush(seconds{30}));
         EXPECT_EQ(reports.texts(), (std::vector<std::string>{"ok"}));
