@@ -1,6 +1,7 @@
 #include "daemon/core/core.hpp"
 
 #include "daemon/sa/registry_state.hpp"
+#include "mad/codec.hpp"
 
 namespace ibf::core {
 namespace {
@@ -69,6 +70,7 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
     std::visit(Overload{
                    [&](MadReceived& e) {
                        recorder_.note(FlightRecorder::Way::in, e.mad, now);
+                       forward_trap(e.mad, now, out);
                        sm_.on_mad(e.mad, now, out);
                    },
                    [&](SendFailed& e) { sm_.on_send_error(e.mad, now, out); },
@@ -80,6 +82,10 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
                    },
                    [&](SaRequested& e) {
                        sa::RegistryOutputs outputs;
+                       const auto mad = mad::parse_sa_mad(e.mad.bytes);
+                       if (mad && mad->header.is_response()) {
+                           registry_.on_response(*mad);
+                       }
                        registry_.on_request(e.mad, *e.view, now, outputs);
                        settle(std::move(outputs), now, out);
                    },
@@ -136,6 +142,17 @@ void Core::settle(sa::RegistryOutputs&& from, base::Instant now, Effects& out) {
     }
 }
 
+void Core::forward_trap(const mad::WireMad& wire, base::Instant now, Effects& out) {
+    const auto smp = mad::parse_smp(wire.bytes);
+    if (!smp || smp->header.method != static_cast<std::uint8_t>(mad::Method::trap) ||
+        smp->header.attribute != mad::Attribute::notice) {
+        return;
+    }
+    sa::RegistryOutputs outputs;
+    registry_.on_trap(mad::decode_notice(smp->data), now, outputs);
+    settle(std::move(outputs), now, out);
+}
+
 void Core::persist_registry(base::Instant now, Effects& out) {
     registry_due_.reset();
     const base::WallTime wall =
@@ -164,7 +181,7 @@ void Core::follow_fabric(base::Instant now, Effects& out) {
     auto seen = std::make_shared<fabric::Snapshot>();
     sm_.fill(*seen);
     sa::RegistryOutputs outputs;
-    registry_.on_fabric(sa::View(std::move(seen)), outputs);
+    registry_.on_fabric(std::make_shared<const sa::View>(std::move(seen)), now, outputs);
     settle(std::move(outputs), now, out);
 }
 

@@ -86,12 +86,13 @@ public:
 private:
     void settle(sa::RegistryOutputs&& from, base::Instant now, Effects& out);
     void follow_fabric(base::Instant now, Effects& out);
+    void forward_trap(const mad::WireMad& wire, base::Instant now, Effects& out);
     void hand_groups(base::Instant now, Effects& out);
     void persist_registry(base::Instant now, Effects& out);
 
     sm::SubnetManager sm_;
     sa::Registry registry_;
-    std::optional<base::Instant> registry_due_;  ///< when what changed in it goes to the database
+    std::optional<base::Instant> registry_due_;              ///< when what changed in it goes to the database
     std::shared_ptr<const fabric::Fabric> registry_fabric_;  ///< what the registry was last shown
     base::Instant begun_;
     base::WallTime begun_wall_;

@@ -16,6 +16,10 @@ using mad::SaMethod;
 using Severity = fabric::EventRecord::Severity;
 
 constexpr std::uint64_t kLinkLocalPrefix = 0xfe80000000000000ULL;
+constexpr std::uint16_t kTrapGidInService = 64;
+constexpr std::uint16_t kTrapGidOutOfService = 65;
+constexpr std::uint16_t kTrapGroupCreated = 66;
+constexpr std::uint16_t kTrapGroupDeleted = 67;
 constexpr std::uint16_t kMlidFirst = 0xC000;
 constexpr std::uint32_t kMlidsMost = 0x3FFF;  ///< 0xC000..0xFFFE
 constexpr std::uint16_t kPartition = 0x7FFF;
@@ -177,13 +181,85 @@ void Registry::add_broadcast_group(const View& view, RegistryOutputs& out) {
     out.changed = true;
 }
 
-void Registry::on_fabric(const View& view, RegistryOutputs& out) {
-    if (view.ends().empty()) {
+void Registry::on_fabric(std::shared_ptr<const View> view, base::Instant now, RegistryOutputs& out) {
+    if (view->ends().empty()) {
         return;
     }
     proxied_by_.clear();
-    add_broadcast_group(view, out);
+    add_broadcast_group(*view, out);
     out.groups_changed = true;  // ways may have changed under the trees
+    const std::shared_ptr<const View> before = std::exchange(view_, std::move(view));
+    if (before) {
+        report_ports(*before, *view_, false, now, out);
+        report_ports(*before, *view_, true, now, out);
+    }
+}
+
+// --- reports
+
+/// 64 for ports that came and are Active, 65 for ports that went.
+void Registry::report_ports(const View& before, const View& after, bool came, base::Instant now,
+                            RegistryOutputs& out) {
+    const View& seen = came ? after : before;
+    const View& other = came ? before : after;
+    for (std::uint32_t i = 0; i < seen.ends().size(); ++i) {
+        const End& end = seen.ends()[i];
+        const bool active = end.is_switch || seen.fabric().port(end.at).info.state == mad::PortState::active;
+        if (other.by_guid(end.guid) == kNoEnd && active) {
+            report_gid(came ? kTrapGidInService : kTrapGidOutOfService, {config_.subnet_prefix, end.guid}, {},
+                       i, now, out);
+        }
+    }
+}
+
+void Registry::report_gid(std::uint16_t trap, mad::Gid subject, mad::PKey group_pkey, std::uint32_t end,
+                          base::Instant now, RegistryOutputs& out) {
+    if (!view_ || tables_.subscriptions.empty()) {
+        return;
+    }
+    Report report;
+    report.notice.type = 3;      // subnet management
+    report.notice.producer = 4;  // class manager
+    report.notice.trap_number = trap;
+    report.notice.issuer_lid = view_->snapshot().sm_lid;
+    report.issuer = {config_.subnet_prefix, view_->snapshot().sm_guid};
+    store_gid(report.notice.details, 6, subject);
+    for (const auto& item : tables_.subscriptions) {
+        const std::uint32_t subscriber = view_->by_guid(item->subscriber.interface_id);
+        if (subscriber == kNoEnd || !wants(*item, report)) {
+            continue;
+        }
+        const End& to = view_->ends()[subscriber];
+        const auto& keys = view_->pkeys(to);
+        const bool in_group =
+            group_pkey == mad::PKey{} || std::any_of(keys.begin(), keys.end(), [&](mad::PKey key) {
+                return (key.value() & kPartition) == (group_pkey.value() & kPartition);
+            });
+        const bool shares = end == kNoEnd || trap == kTrapGidOutOfService ||
+                            view_->shared_pkey(to, view_->ends()[end], std::nullopt) != mad::PKey{};
+        if (in_group && shares) {
+            reporter_.send(item, report, now, out.wire);
+        }
+    }
+}
+
+void Registry::on_trap(const mad::Notice& notice, base::Instant now, RegistryOutputs& out) {
+    if (!view_) {
+        return;
+    }
+    const std::uint32_t issuer = view_->by_lid(notice.issuer_lid);
+    if (issuer == kNoEnd) {
+        return;
+    }
+    const Report report{notice, {config_.subnet_prefix, view_->ends()[issuer].guid}};
+    for (const auto& item : tables_.subscriptions) {
+        const std::uint32_t subscriber = view_->by_guid(item->subscriber.interface_id);
+        if (subscriber != kNoEnd && wants(*item, report) &&
+            view_->shared_pkey(view_->ends()[subscriber], view_->ends()[issuer], std::nullopt) !=
+                mad::PKey{}) {
+            reporter_.send(item, report, now, out.wire);
+        }
+    }
 }
 
 // --- requests
@@ -432,7 +508,9 @@ void Registry::join(const Request& request) {
         return reply(request, status);
     }
     if (made) {
+        const mad::PKey pkey = made->pkey;
         tables_.groups.emplace(mgid, std::move(made));
+        report_gid(kTrapGroupCreated, mgid, pkey, kNoEnd, request.now, request.out);
     }
     Group& group = edit(mgid);
     Member& entry = group.members[port->guid];
@@ -488,7 +566,9 @@ void Registry::leave(const Request& request) {
         for (const auto& [guid, other] : group.members) {
             --groups_of_port_[guid];
         }
+        const mad::PKey pkey = group.pkey;
         tables_.groups.erase(mgid);
+        report_gid(kTrapGroupDeleted, mgid, pkey, kNoEnd, request.now, request.out);
     }
     request.out.changed = true;
     request.out.groups_changed = true;
@@ -576,6 +656,18 @@ void Registry::remove_service(const Request& request) {
 }
 
 void Registry::on_time(base::Instant now, RegistryOutputs& out) {
+    for (const auto& gone : reporter_.on_time(now, out.wire)) {
+        std::erase_if(tables_.subscriptions, [&](const auto& item) {
+            return item->subscriber == gone->subscriber && item->number == gone->number;
+        });
+        published_.reset();
+        out.changed = true;
+        out.events.push_back(
+            {.severity = Severity::warning,
+             .kind = "subscriber-gone",
+             .text = fmt::format("{} (LID {}, QP {}) answers no reports: its subscription ends",
+                                 gid_text(gone->subscriber), gone->lid, gone->qpn)});
+    }
     const std::size_t before = tables_.services.size();
     std::erase_if(tables_.services, [&](const auto& item) {
         return item.second->lease != kForEver && item.second->until <= now;
@@ -587,7 +679,7 @@ void Registry::on_time(base::Instant now, RegistryOutputs& out) {
 }
 
 std::optional<base::Instant> Registry::next_deadline() const {
-    std::optional<base::Instant> at;
+    std::optional<base::Instant> at = reporter_.next_deadline();
     for (const auto& [key, service] : tables_.services) {
         if (service->lease != kForEver && (!at || service->until < *at)) {
             at = service->until;

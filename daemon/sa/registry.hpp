@@ -15,6 +15,7 @@
 
 #include "daemon/fabric/sa_tables.hpp"
 #include "daemon/sa/reader.hpp"
+#include "daemon/sa/reporter.hpp"
 
 namespace ibf::sa {
 
@@ -41,7 +42,10 @@ public:
     /// What an earlier run left.
     void restore(fabric::SaTables tables);
     /// The fabric is known, or changed: groups made by configuration follow, ports that are gone leave.
-    void on_fabric(const View& view, RegistryOutputs& out);
+    void on_fabric(std::shared_ptr<const View> view, base::Instant now, RegistryOutputs& out);
+    /// A trap that a device sent: forwarded to who subscribed to it.
+    void on_trap(const mad::Notice& notice, base::Instant now, RegistryOutputs& out);
+    void on_response(const mad::SaMad& mad) { static_cast<void>(reporter_.on_response(mad)); }
     void on_request(const mad::WireMad& wire, const View& view, base::Instant now, RegistryOutputs& out);
     void on_time(base::Instant now, RegistryOutputs& out);
     [[nodiscard]] std::optional<base::Instant> next_deadline() const;
@@ -75,6 +79,11 @@ private:
     void subscribe(const Request& request);
     void reply(const Request& request, mad::MadStatus status) const;
     void add_broadcast_group(const View& view, RegistryOutputs& out);
+    /// Reports one of the SM's own notices 64 to 67 about `subject`; only to who shares `about`'s partition.
+    void report_gid(std::uint16_t trap, mad::Gid subject, mad::PKey group_pkey, std::uint32_t end,
+                    base::Instant now, RegistryOutputs& out);
+    void report_ports(const View& before, const View& after, bool came, base::Instant now,
+                      RegistryOutputs& out);
     /// The group, for writing: readers keep the one they have.
     [[nodiscard]] fabric::Group& edit(mad::Gid mgid);
 
@@ -84,6 +93,8 @@ private:
     std::shared_ptr<const fabric::SaTables> published_;
     std::uint16_t last_subscription_ = 0;
     std::uint32_t last_made_mgid_ = 0;
+    Reporter reporter_;
+    std::shared_ptr<const View> view_;  ///< of the last fabric
     std::map<mad::Guid, std::uint32_t> groups_of_port_;
     std::map<mad::Guid, std::uint32_t> proxied_by_;
     std::set<std::pair<mad::Guid, std::string>> told_;  ///< refusals that were announced, by port and reason

@@ -1,6 +1,7 @@
 #include "daemon/sa/registry.hpp"
 
 #include "base/prng.hpp"
+#include "mad/codec.hpp"
 #include "sa_bench.hpp"
 
 namespace ibf::test {
@@ -15,7 +16,7 @@ constexpr std::uint64_t kBroadcastLow = 0x00000000ffffffffULL;
 class RegistryBench : public SaBench {
 public:
     explicit RegistryBench(routing::Netlist net) : SaBench(std::move(net)), registry(config, limits()) {
-        registry.on_fabric(*view, out);
+        registry.on_fabric(view, now, out);
     }
     static sa::RegistryLimits limits() {
         sa::RegistryLimits few;
@@ -253,6 +254,94 @@ TEST(Registry, SubscriptionsAreWhatWasAskedFor) {
     EXPECT_EQ(bench.send("h1", inform(0)).header.status, 0);
     ASSERT_EQ(bench.registry.tables()->subscriptions.size(), 1U);
     EXPECT_EQ(bench.registry.tables()->subscriptions[0]->subscriber.interface_id, bench.end("h2").guid);
+}
+
+mad::SaMad inform(std::uint64_t trap, std::uint64_t type) {
+    return SaBench::request(SaMethod::set, SaAttribute::inform_info,
+                            {{"Subscribe", 1},
+                             {"IsGeneric", 1},
+                             {"Type", type},
+                             {"TrapNumber", trap},
+                             {"LIDRangeBegin", 0xFFFF},
+                             {"ProducerType", 0xFFFFFF}});
+}
+
+// C103: who subscribed to 64 and 65 hears of hosts that come and go, once each, with the host's GID.
+TEST(FieldCase, C103_hosts_that_come_and_go) {
+    RegistryBench bench(t2());
+    ASSERT_EQ(bench.send("h1", inform(64, 3)).header.status, 0);
+    ASSERT_EQ(bench.send("h1", inform(65, 3)).header.status, 0);
+    const mad::Guid h7 = bench.end("h7").guid;
+    const auto told = [&] {
+        std::vector<std::pair<unsigned, mad::Guid>> list;
+        for (const mad::WireMad& wire : bench.out.wire) {
+            const auto mad = mad::parse_sa_mad(wire.bytes).value();
+            EXPECT_EQ(mad.header.method, 0x06);
+            EXPECT_EQ(wire.address.lid, bench.end("h1").lids.base);
+            mad::AttributeData data{};
+            std::copy_n(mad.data.begin(), data.size(), data.begin());
+            const mad::Notice notice = mad::decode_notice(data);
+            std::uint64_t guid = 0;
+            for (unsigned i = 0; i < 8; ++i) {
+                guid = guid << 8U | notice.details[14 + i];
+            }
+            list.emplace_back(notice.trap_number, mad::Guid{guid});
+            bench.registry.on_response([&] {
+                mad::SaMad answer = mad;
+                answer.header.method = 0x86;
+                return answer;
+            }());
+        }
+        return list;
+    };
+    bench.lab.inject("remove-node h7");
+    bench.lab.advance(std::chrono::seconds{15});
+    bench.refresh();
+    bench.out = {};
+    bench.registry.on_fabric(bench.view, bench.now, bench.out);
+    EXPECT_EQ(told(), (std::vector<std::pair<unsigned, mad::Guid>>{{65, h7}}));
+    bench.lab.inject("add-node h7");
+    bench.lab.advance(std::chrono::seconds{15});
+    bench.refresh();
+    bench.out = {};
+    bench.registry.on_fabric(bench.view, bench.now, bench.out);
+    EXPECT_EQ(told(), (std::vector<std::pair<unsigned, mad::Guid>>{{64, h7}}));
+    bench.out = {};
+    bench.registry.on_time(bench.now + std::chrono::seconds{5}, bench.out);
+    EXPECT_TRUE(bench.out.wire.empty()) << "answered: not sent again";
+}
+
+// C104: reports go to the QP that subscribed; who never answers is given up.
+TEST(FieldCase, C104_a_subscriber_that_is_gone) {
+    RegistryBench bench(t2());
+    mad::WireMad wire{mad::encode_sa_mad(inform(66, 3)), {}, {}};
+    wire.address.lid = bench.end("h2").lids.base;
+    wire.address.qp = 77;
+    bench.out = {};
+    bench.registry.on_request(wire, *bench.view, bench.now, bench.out);
+    ASSERT_EQ(bench.registry.tables()->subscriptions.size(), 1U);
+    for (std::uint64_t group = 1; group <= sa::Reporter::kUnansweredMost; ++group) {
+        mad::SaMad mad = bench.member(
+            SaMethod::set, "h1", 0xff15a01c00000000ULL, group,
+            {{"JoinState", 1}, {"Q_Key", 1}, {"TClass", 0}, {"P_Key", 0xFFFF}, {"SL", 0}, {"FlowLabel", 0}});
+        mad::WireMad join{mad::encode_sa_mad(mad), {}, {}};
+        join.address.lid = bench.end("h1").lids.base;
+        join.address.qp = 1;
+        bench.out = {};
+        bench.registry.on_request(join, *bench.view, bench.now, bench.out);
+        ASSERT_EQ(bench.out.wire.size(), 2U) << "the report of the new group, and the answer";
+        EXPECT_EQ(bench.out.wire[0].address.qp, 77U);
+    }
+    std::size_t again = 0;
+    bench.out = {};
+    for (int second = 1; second < 10; ++second) {
+        bench.registry.on_time(bench.now + std::chrono::seconds{second}, bench.out);
+    }
+    again = bench.out.wire.size();
+    EXPECT_EQ(again, std::size_t{sa::Reporter::kUnansweredMost} * (sa::Reporter::kSends - 1U));
+    EXPECT_TRUE(bench.registry.tables()->subscriptions.empty());
+    ASSERT_EQ(bench.out.events.size(), 1U);
+    EXPECT_EQ(bench.out.events[0].kind, "subscriber-gone");
 }
 
 TEST(Registry, ReadersKeepTheTablesTheyHave) {
