@@ -53,7 +53,8 @@ inline constexpr std::size_t kPieceBytes = 64 * 1024;
 
 /// Rows one by one, as {"NAME": [rows...]}. `row(i)` may return null for "not this one". Nothing is held but one
 /// piece, so 70,000 ports cost no more than 70.
-[[nodiscard]] HttpReply row_stream(std::string_view name, std::size_t count, std::function<Json(std::size_t)> row);
+[[nodiscard]] HttpReply row_stream(std::string_view name, std::size_t count,
+                                   std::function<Json(std::size_t)> row);
 /// The same after the members of the object `head`.
 [[nodiscard]] HttpReply row_stream(const Json& head, std::string_view name, std::size_t count,
                                    std::function<Json(std::size_t)> row);
