@@ -39,6 +39,7 @@ int run(int argc, char** argv) {
     add_control_commands(app, chosen);
     add_list_commands(app, chosen);
     add_route_commands(app, chosen);
+    add_sa_commands(app, chosen);
     add_export_command(app, chosen);
     add_plan_commands(app, chosen);
     try {

@@ -1,8 +1,8 @@
 # bash completion for ibfabric(1). Plain bash: needs nothing of the bash-completion package.
 _ibfabric() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} word command="" choices=""
-    local commands="check events export generate hosts isolated lids links nodes path plan ports quality reload route"
-    commands+=" status sweep sweeps switches"
+    local commands="check events export generate groups hosts isolated lids links nodes path plan ports quality reload"
+    commands+=" route sa services status sweep sweeps switches"
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
         if [[ " $commands " == *" $word "* ]]; then
             command=$word

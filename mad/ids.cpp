@@ -1,5 +1,7 @@
 #include "mad/ids.hpp"
 
+#include <arpa/inet.h>
+
 #include <charconv>
 #include <utility>
 
@@ -145,6 +147,31 @@ base::Result<Guid> parse_guid(std::string_view text) {
             fmt::format("'{}' is not a GUID: expected up to 16 hex digits, like 0x0002c90300a1b2c3", text));
     }
     return Guid{value};
+}
+
+std::string to_string(const Gid& gid) {
+    std::string text;
+    for (const std::uint64_t half : {gid.prefix, gid.interface_id.value()}) {
+        for (unsigned i = 0; i < 4; ++i) {
+            text += fmt::format("{}{:x}", text.empty() ? "" : ":", (half >> (48U - 16U * i)) & 0xFFFFU);
+        }
+    }
+    return text;
+}
+
+base::Result<Gid> parse_gid(std::string_view text) {
+    in6_addr address{};
+    if (::inet_pton(AF_INET6, std::string(text).c_str(), &address) != 1 ||
+        text.find('\0') != std::string_view::npos) {
+        return base::fail(
+            base::ErrorKind::parse,
+            fmt::format("'{}' is not a GID: expected hex groups as in ff12:401b:ffff::ffff:ffff", text));
+    }
+    std::array<std::uint64_t, 2> halves{};
+    for (std::size_t i = 0; i < sizeof address.s6_addr; ++i) {
+        halves[i / 8] = halves[i / 8] << 8U | address.s6_addr[i];
+    }
+    return Gid{halves[0], Guid{halves[1]}};
 }
 
 DrPath DrPath::then(PortNum exit) const {

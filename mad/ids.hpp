@@ -99,6 +99,11 @@ enum class SmState : std::uint8_t { not_active = 0, discovering = 1, standby = 2
 /// "0x0002c9..." or bare hex, up to 16 digits.
 [[nodiscard]] base::Result<Guid> parse_guid(std::string_view text);
 
+/// "ff12:401b:ffff:0:0:0:ffff:ffff": all eight groups, so that equal GIDs are equal texts.
+[[nodiscard]] std::string to_string(const Gid& gid);
+/// As written above, or as IPv6 addresses are ("ff12:401b:ffff::ffff:ffff").
+[[nodiscard]] base::Result<Gid> parse_gid(std::string_view text);
+
 /// A directed route: ports[0] is unused (0), ports[1..hops] are the exit ports, starting at the SM's node.
 struct DrPath {
     std::uint8_t hops = 0;

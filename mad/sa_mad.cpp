@@ -27,6 +27,53 @@ std::uint8_t flags_octet(const RmppHeader& rmpp) {
 
 }  // namespace
 
+std::string_view to_string(SaMethod method) {
+    switch (method) {
+        case SaMethod::get: return "Get";
+        case SaMethod::set: return "Set";
+        case SaMethod::report: return "Report";
+        case SaMethod::get_table: return "GetTable";
+        case SaMethod::get_trace_table: return "GetTraceTable";
+        case SaMethod::get_multi: return "GetMulti";
+        case SaMethod::remove: return "Delete";
+        case SaMethod::get_resp: return "GetResp";
+        case SaMethod::report_resp: return "ReportResp";
+        case SaMethod::get_table_resp: return "GetTableResp";
+        case SaMethod::get_multi_resp: return "GetMultiResp";
+        case SaMethod::remove_resp: return "DeleteResp";
+    }
+    return {};
+}
+
+std::string_view to_string(SaAttribute attribute) {
+    switch (attribute) {
+        case SaAttribute::class_port_info: return "ClassPortInfo";
+        case SaAttribute::notice: return "Notice";
+        case SaAttribute::inform_info: return "InformInfo";
+        case SaAttribute::node_record: return "NodeRecord";
+        case SaAttribute::port_info_record: return "PortInfoRecord";
+        case SaAttribute::sl_to_vl_table_record: return "SLtoVLMappingTableRecord";
+        case SaAttribute::switch_info_record: return "SwitchInfoRecord";
+        case SaAttribute::lft_record: return "LinearForwardingTableRecord";
+        case SaAttribute::random_forwarding_table_record: return "RandomForwardingTableRecord";
+        case SaAttribute::mft_record: return "MulticastForwardingTableRecord";
+        case SaAttribute::sm_info_record: return "SMInfoRecord";
+        case SaAttribute::link_speed_width_pairs_table_record: return "LinkSpeedWidthPairsTableRecord";
+        case SaAttribute::link_record: return "LinkRecord";
+        case SaAttribute::guid_info_record: return "GuidInfoRecord";
+        case SaAttribute::service_record: return "ServiceRecord";
+        case SaAttribute::pkey_table_record: return "P_KeyTableRecord";
+        case SaAttribute::path_record: return "PathRecord";
+        case SaAttribute::vl_arb_record: return "VLArbitrationTableRecord";
+        case SaAttribute::mc_member_record: return "MCMemberRecord";
+        case SaAttribute::trace_record: return "TraceRecord";
+        case SaAttribute::multi_path_record: return "MultiPathRecord";
+        case SaAttribute::service_association_record: return "ServiceAssociationRecord";
+        case SaAttribute::inform_info_record: return "InformInfoRecord";
+    }
+    return {};
+}
+
 RmppHeader parse_rmpp_header(const MadBuffer& bytes) {
     ib_rmpp_mad_t wire;
     std::memcpy(&wire, bytes.data(), sizeof wire);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "base/result.hpp"
 #include "mad/smp.hpp"
@@ -50,6 +51,10 @@ enum class SaAttribute : std::uint16_t {
     service_association_record = 0x003B,
     inform_info_record = 0x00F3,
 };
+
+/// "GetTable", "PathRecord": as the specification calls them; empty for what it does not know.
+[[nodiscard]] std::string_view to_string(SaMethod method);
+[[nodiscard]] std::string_view to_string(SaAttribute attribute);
 
 /// SA status codes: the class-specific half of the MAD status (IBA table 188).
 inline constexpr MadStatus kSaNoResources = 0x0100;

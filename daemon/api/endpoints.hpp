@@ -39,14 +39,24 @@ struct Call {
 [[nodiscard]] base::Result<HttpReply> get_events(const Call& call);
 [[nodiscard]] base::Result<HttpReply> get_sweeps(const Call& call);
 [[nodiscard]] base::Result<HttpReply> get_isolated(const Call& call);
+[[nodiscard]] base::Result<HttpReply> get_groups(const Call& call);
+[[nodiscard]] base::Result<HttpReply> get_services(const Call& call);
+[[nodiscard]] base::Result<HttpReply> get_sa(const Call& call);
 [[nodiscard]] base::Result<HttpReply> get_export(const Call& call);
 [[nodiscard]] base::Result<HttpReply> post_sweep(const Call& call);
 [[nodiscard]] base::Result<HttpReply> post_reload(const Call& call);
+
+/// A stream produces at least so much at a time, and not much more.
+inline constexpr std::size_t kPieceBytes = 64 * 1024;
 
 [[nodiscard]] HttpReply json_reply(const Json& body);
 
 /// Rows one by one, as {"NAME": [rows...]}. `row(i)` may return null for "not this one". Nothing is held but one
 /// piece, so 70,000 ports cost no more than 70.
-[[nodiscard]] HttpReply row_stream(std::string name, std::size_t count, std::function<Json(std::size_t)> row);
+[[nodiscard]] HttpReply row_stream(std::string_view name, std::size_t count,
+                                   std::function<Json(std::size_t)> row);
+/// The same after the members of the object `head`.
+[[nodiscard]] HttpReply row_stream(const Json& head, std::string_view name, std::size_t count,
+                                   std::function<Json(std::size_t)> row);
 
 }  // namespace ibf::api

@@ -11,8 +11,6 @@
 namespace ibf::api {
 namespace {
 
-constexpr std::size_t kPieceBytes = 64 * 1024;
-
 /// What an endpoint cannot do without.
 enum class Needs : std::uint8_t { nothing, fabric, tables };
 
@@ -40,6 +38,9 @@ const std::vector<Endpoint>& endpoints() {
         {"GET", "/v1/events", {"limit", "since", "kind"}, Needs::nothing, &get_events},
         {"GET", "/v1/sweeps", {"limit"}, Needs::nothing, &get_sweeps},
         {"GET", "/v1/isolated", {}, Needs::fabric, &get_isolated},
+        {"GET", "/v1/groups", {"mgid", "members"}, Needs::fabric, &get_groups},
+        {"GET", "/v1/services", {}, Needs::fabric, &get_services},
+        {"GET", "/v1/sa", {}, Needs::fabric, &get_sa},
         {"GET", "/v1/export", {"format", "file"}, Needs::fabric, &get_export},
         {"POST", "/v1/sweep", {"scope"}, Needs::nothing, &post_sweep},
         {"POST", "/v1/reload", {}, Needs::nothing, &post_reload},
@@ -110,16 +111,24 @@ HttpReply json_reply(const Json& body) {
     return reply;
 }
 
-HttpReply row_stream(std::string name, std::size_t count, std::function<Json(std::size_t)> row) {
+HttpReply row_stream(std::string_view name, std::size_t count, std::function<Json(std::size_t)> row) {
+    return row_stream(Json::object(), name, count, std::move(row));
+}
+
+HttpReply row_stream(const Json& head, std::string_view name, std::size_t count,
+                     std::function<Json(std::size_t)> row) {
     HttpReply reply;
-    enum class Part : std::uint8_t { head, rows, end };
-    reply.stream = [name = std::move(name), count, row = std::move(row), at = std::size_t{0}, part = Part::head,
+    std::string opening = text_of(head);
+    opening.pop_back();  // the brace: the rows come into the object
+    opening += fmt::format("{}\"{}\":[", head.empty() ? "" : ",", name);
+    enum class Part : std::uint8_t { begin, rows, end };
+    reply.stream = [opening = std::move(opening), count, row = std::move(row), at = std::size_t{0}, part = Part::begin,
                     first = true](std::string& out) mutable {
         if (part == Part::end) {
             return false;
         }
-        if (part == Part::head) {
-            out += fmt::format("{{\"{}\":[", name);
+        if (part == Part::begin) {
+            out += opening;
             part = Part::rows;
         }
         const std::size_t full = out.size() + kPieceBytes;

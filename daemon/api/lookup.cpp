@@ -85,6 +85,17 @@ std::optional<PortRef> Directory::find(mad::Lid lid) const {
     return std::prev(after)->second;
 }
 
+std::optional<PortRef> Directory::find_port(mad::Guid port_guid) const {
+    if (const auto found = first_with(port_guids_, port_guid);
+        found != port_guids_.end() && found->first == port_guid) {
+        return found->second;
+    }
+    const std::uint32_t node = find(port_guid);
+    return node != fabric::kNoNode && fabric_.nodes[node].is_switch()
+               ? std::optional(PortRef{node, mad::PortNum{0}})
+               : std::nullopt;
+}
+
 std::optional<Target> Directory::by_guid(mad::Guid guid) const {
     if (const std::uint32_t node = find(guid); node != fabric::kNoNode) {
         return Target{node, std::nullopt, std::nullopt};

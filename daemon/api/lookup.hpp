@@ -34,6 +34,8 @@ public:
     /// Node by node GUID; fabric::kNoNode if absent.
     [[nodiscard]] std::uint32_t find(mad::Guid node_guid) const;
     [[nodiscard]] std::optional<fabric::PortRef> find(mad::Lid lid) const;
+    /// The port with this GUID; of a switch, whose port 0 has the node's, that.
+    [[nodiscard]] std::optional<fabric::PortRef> find_port(mad::Guid port_guid) const;
 
 private:
     [[nodiscard]] std::optional<Target> by_guid(mad::Guid guid) const;

@@ -81,6 +81,7 @@ struct SaActivity {
     std::uint64_t tables_failed = 0;
     std::map<std::pair<std::uint8_t, std::uint16_t>, std::uint64_t>
         by_kind;  ///< requests by (method, attribute)
+    bool operator==(const SaActivity&) const = default;
 };
 
 struct SaTables {

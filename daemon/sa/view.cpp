@@ -12,16 +12,6 @@ using fabric::Node;
 using fabric::Port;
 using fabric::PortRef;
 
-struct Rate {
-    std::uint8_t code;
-    double gbps;
-};
-/// By speed. Codes 2 to 18: IBA 15.2.5.16; 19 to 22: ib_types.h; 23 and 24: Linux, include/rdma/ib_verbs.h.
-constexpr std::array<Rate, 24> kRates{{{0, 0},    {2, 2.5},  {5, 5},    {3, 10},   {11, 14},  {6, 20},
-                                       {15, 25},  {19, 28},  {4, 30},   {7, 40},   {20, 50},  {12, 56},
-                                       {8, 60},   {9, 80},   {16, 100}, {13, 112}, {10, 120}, {14, 168},
-                                       {17, 200}, {18, 300}, {21, 400}, {22, 600}, {23, 800}, {24, 1200}}};
-
 constexpr unsigned kHopsMost = 64;
 
 std::vector<mad::PKey> keys_of(const Port& port) {
@@ -44,26 +34,8 @@ std::uint8_t link_rate(const Node& node, mad::PortNum port) {
 
 }  // namespace
 
-std::uint8_t rate_rank(double gbps) {
-    std::size_t rank = 0;
-    while (rank + 1 < kRates.size() && kRates[rank + 1].gbps <= gbps + 0.01) {
-        ++rank;
-    }
-    return static_cast<std::uint8_t>(rank);
-}
-
-std::uint8_t rate_code(std::uint8_t rank) {
-    return kRates[std::min<std::size_t>(rank, kRates.size() - 1)].code;
-}
-
-std::uint8_t rank_of_code(std::uint8_t code) {
-    const auto found =
-        std::find_if(kRates.begin(), kRates.end(), [&](const Rate& rate) { return rate.code == code; });
-    return found == kRates.end() ? std::uint8_t{0} : static_cast<std::uint8_t>(found - kRates.begin());
-}
-
 std::string rate_text(std::uint8_t code) {
-    return fmt::format("{} Gb/s", kRates[rank_of_code(code)].gbps);
+    return fmt::format("{} Gb/s", mad::gbps_of_code(code));
 }
 
 View::View(std::shared_ptr<const fabric::Snapshot> snapshot)
@@ -114,8 +86,7 @@ void View::add_end(PortRef at) {
         const auto found = switch_of_node_.find(at.node);
         end.switch_index = found == switch_of_node_.end() ? routing::kNoIndex : found->second;
         end.mtu = static_cast<std::uint8_t>(port.info.mtu_cap);
-        end.rate =
-            static_cast<std::uint8_t>(kRates.size() - 1);  // no link of its own: whatever the others do
+        end.rate = mad::kRateRankMost;  // no link of its own: whatever the others do
     } else {
         end.mtu = static_cast<std::uint8_t>(port.info.neighbor_mtu);
         end.rate = link_rate(node, at.port);

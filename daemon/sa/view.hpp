@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "daemon/fabric/snapshot.hpp"
+#include "mad/sa_rates.hpp"
 
 namespace ibf::sa {
 
@@ -27,16 +28,15 @@ struct End {
         routing::kNoIndex;       ///< attached switch, or the switch itself; kNoIndex: back to back
     mad::PortNum switch_port{};  ///< its port there; 0 for the switch itself
     std::uint8_t mtu = 0;        ///< code, of the link by which it is attached
-    std::uint8_t rate = 0;       ///< rank (rate_code), likewise
+    std::uint8_t rate = 0;       ///< rank (mad/sa_rates), likewise
     bool is_switch = false;
     std::uint32_t pkey_set = 0;  ///< index into View::pkey_sets
 };
 
-/// SA rate codes (IBA 15.2.5.16, PathRecord.Rate) are not in order of speed; ranks are. 0: none.
-[[nodiscard]] std::uint8_t rate_rank(double gbps);
-[[nodiscard]] std::uint8_t rate_code(std::uint8_t rank);
-[[nodiscard]] std::uint8_t rank_of_code(std::uint8_t code);  ///< 0 for a code that is none
-[[nodiscard]] std::string rate_text(std::uint8_t code);      ///< "100 Gb/s"
+using mad::rank_of_code;
+using mad::rate_code;
+using mad::rate_rank;
+[[nodiscard]] std::string rate_text(std::uint8_t code);  ///< "100 Gb/s"
 
 struct PathLimits {
     std::uint8_t mtu = 0;   ///< code

@@ -85,7 +85,8 @@ base::Result<void> Daemon::prepare() {
         std::filesystem::create_directories(folder, ignored);
     }
     auto api = ApiServer::start(
-        socket, [this] { return shown(); }, [this](api::AdminCommand command) { take_command(command); });
+        socket, [this] { return shown_with_activity(); },
+        [this](api::AdminCommand command) { take_command(command); });
     if (!api) {
         return tl::unexpected(api.error());
     }
@@ -232,6 +233,10 @@ void Daemon::begin() {
         [this](mad::WireMad&& mad, std::shared_ptr<const sa::View> view) {
             static_cast<void>(requests_.push(core::SaRequested{std::move(mad), std::move(view)}));
         });
+    {
+        const std::lock_guard lock(shown_mutex_);
+        shown_sa_ = sa_.get();
+    }
     transport_->when_lost([this](std::string why) { static_cast<void>(lost_.push(std::move(why))); });
     transport_->start([this](mad::WireMad&& mad) {
         // Full: lost, as on the wire; retried by its sender.
@@ -386,11 +391,40 @@ void Daemon::arm() {
 void Daemon::show(std::shared_ptr<const fabric::Snapshot> snapshot) {
     const std::lock_guard lock(shown_mutex_);
     shown_ = std::move(snapshot);
+    with_activity_ = {};
 }
 
 std::shared_ptr<const fabric::Snapshot> Daemon::shown() const {
     const std::lock_guard lock(shown_mutex_);
     return shown_;
+}
+
+/// What the API shows; called by its threads. A snapshot is copied (its large parts are shared) only where the
+/// SA did something since it was last asked for.
+std::shared_ptr<const fabric::Snapshot> Daemon::shown_with_activity() {
+    std::shared_ptr<const fabric::Snapshot> now;
+    WithActivity last;
+    const SaWorker* sa = nullptr;
+    {
+        const std::lock_guard lock(shown_mutex_);
+        now = shown_;
+        last = with_activity_;
+        sa = shown_sa_;
+    }
+    if (now == nullptr || sa == nullptr) {
+        return now;
+    }
+    fabric::SaActivity activity = sa->activity();
+    if (last.of == now && *last.snapshot->sa_activity == activity) {
+        return last.snapshot;
+    }
+    auto copy = std::make_shared<fabric::Snapshot>(*now);
+    copy->sa_activity = std::make_shared<const fabric::SaActivity>(std::move(activity));
+    const std::lock_guard lock(shown_mutex_);
+    if (shown_ == now) {  // else it is stale already, and would keep an old fabric alive
+        with_activity_ = {std::move(now), copy};
+    }
+    return copy;
 }
 
 void Daemon::show_waiting(const std::string& text) {

@@ -64,6 +64,7 @@ private:
     void after();
     void show(std::shared_ptr<const fabric::Snapshot> snapshot);
     [[nodiscard]] std::shared_ptr<const fabric::Snapshot> shown() const;
+    [[nodiscard]] std::shared_ptr<const fabric::Snapshot> shown_with_activity();
     void show_waiting(const std::string& text);
     void arm();
     void stop();
@@ -89,8 +90,15 @@ private:
     std::vector<mad::WireMad> mad_batch_;
     std::vector<core::Event> event_batch_;
     std::vector<core::SaRequested> request_batch_;
-    mutable std::mutex shown_mutex_;
+    /// The newest copy of a snapshot that has the SA's counters, for the API.
+    struct WithActivity {
+        std::shared_ptr<const fabric::Snapshot> of;
+        std::shared_ptr<const fabric::Snapshot> snapshot;
+    };
+    mutable std::mutex shown_mutex_;  ///< of the next three
     std::shared_ptr<const fabric::Snapshot> shown_;
+    WithActivity with_activity_;
+    const SaWorker* shown_sa_ = nullptr;  ///< sa_, once there is one; the API ends before it
     std::string last_status_;
     std::string last_wait_;
     bool stopping_ = false;

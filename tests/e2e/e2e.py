@@ -138,6 +138,22 @@ class Commands(Fabric):
         self.assertEqual(self.ask("events", "--kind", "subnet-up")["events"][0]["kind"], "subnet-up")
         self.assertEqual(self.ask("sweeps", "--limit", "1")["sweeps"][0]["scope"], "full")
 
+    def test_subnet_administration(self):
+        self.up()
+        groups = self.ask("groups")["groups"]
+        broadcast = next(row for row in groups if row["mgid"] == "ff12:401b:ffff:0:0:0:ffff:ffff")
+        self.assertTrue(broadcast["well_known"])
+        self.assertEqual(broadcast["members"], [])
+        self.assertEqual(len(self.run_cli("groups").stdout.splitlines()), len(groups) + 1)
+        text = self.run_cli("groups", "ff12:401b:ffff::ffff:ffff").stdout
+        self.assertIn(broadcast["mlid"], text)
+        self.assertIn("no multicast group", self.run_cli("groups", "ff12::1", code=USAGE).stderr)
+        self.assertEqual(self.ask("services"), {"services": []})
+        activity = self.ask("sa")
+        self.assertEqual((activity["requests"], activity["groups"]), (0, len(groups)))
+        self.assertEqual(activity["subscriptions"], [])
+        self.assertIn("0 services, 0 subscriptions", self.run_cli("sa").stdout)
+
     def test_path_by_name_guid_and_lid(self):
         self.up()
         first, last = (host for host in self.ask("hosts")["hosts"] if host["name"] in ("host-0001", "host-0008"))

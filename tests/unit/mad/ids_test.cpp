@@ -89,5 +89,19 @@ TEST(IdsDeathTest, APathEndsAtSixtyThreeHops) {
     EXPECT_DEATH((void)path.then(PortNum{1}), "63 hops");
 }
 
+TEST(Ids, GidsAsText) {
+    constexpr Gid kBroadcast{0xff12401bffff0000ULL, Guid{0x00000000ffffffffULL}};
+    EXPECT_EQ(to_string(kBroadcast), "ff12:401b:ffff:0:0:0:ffff:ffff");
+    EXPECT_EQ(parse_gid(to_string(kBroadcast)).value(), kBroadcast);
+    EXPECT_EQ(parse_gid("ff12:401b:ffff::ffff:ffff").value(), kBroadcast) << "as saquery writes it";
+    EXPECT_EQ(parse_gid("FF12:401B:FFFF:0000:0000:0000:FFFF:FFFF").value(), kBroadcast);
+    EXPECT_EQ(parse_gid("::").value(), Gid{});
+    for (const std::string_view text :
+         {std::string_view{}, std::string_view{"ff12"}, std::string_view{"ff12:401b:ffff:0:0:0:ffff:fffff"},
+          std::string_view{"ff12::ffff::1"}, std::string_view{"::\0junk", 7}, std::string_view{"1.2.3.4"}}) {
+        EXPECT_FALSE(parse_gid(text)) << text;
+    }
+}
+
 }  // namespace
 }  // namespace ibf::mad

@@ -146,5 +146,14 @@ TEST(SaMad, RefusesWhatIsNone) {
     EXPECT_EQ(refusal(bad), "management class 0x81 is not subnet administration");
 }
 
+TEST(SaMad, NamesAreTheSpecificationsAndUnknownValuesHaveNone) {
+    EXPECT_EQ(to_string(SaMethod::get_table), "GetTable");
+    EXPECT_EQ(to_string(SaMethod::remove), "Delete");
+    EXPECT_EQ(to_string(static_cast<SaMethod>(0x77)), "");
+    EXPECT_EQ(to_string(SaAttribute::path_record), "PathRecord");
+    EXPECT_EQ(to_string(SaAttribute::mc_member_record), "MCMemberRecord");
+    EXPECT_EQ(to_string(static_cast<SaAttribute>(0x7777)), "");
+}
+
 }  // namespace
 }  // namespace ibf::mad

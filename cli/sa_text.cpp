@@ -1,0 +1,146 @@
+#include "cli/sa_text.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/table.hpp"
+
+namespace ibf::cli {
+namespace {
+
+void add_line(std::string& out, std::string_view title, const std::string& text) {
+    fmt::format_to(std::back_inserter(out), "{:<16}{}\n", title, text);
+}
+
+std::string number(const Json& row, const char* key) {
+    return grouped(row.value(key, std::uint64_t{0}));
+}
+
+std::string rate_text(const Json& group) {
+    return fmt::format("{:g}G", group.value("rate_gbps", 0.0));
+}
+
+/// "gpu-07/1"; "-" for a port that is not in the fabric.
+std::string end_text(const Json& row) {
+    return row.contains("node") ? fmt::format("{}/{}", field_text(row, "node"), field_text(row, "port"))
+                                : std::string("-");
+}
+
+std::string join_text(const Json& member) {
+    std::string out;
+    for (const Json& word : member.value("join_states", Json::array())) {
+        out += (out.empty() ? "" : ",") + printable(word.get<std::string>());
+    }
+    return (out.empty() ? std::string("-") : out) + (member.value("proxy", false) ? " (by proxy)" : "");
+}
+
+std::string lease_text(const Json& service) {
+    const auto lease = service.find("lease_seconds");
+    return lease == service.end() || lease->is_null() ? std::string("for ever")
+                                                      : field_text(service, "lease_seconds") + "s";
+}
+
+/// "trap 64 of class-manager", "device 7 of 0x0002c9": a null number stands for all.
+std::string wanted_text(const Json& row) {
+    const bool generic = row.value("generic", false);
+    const char* key = generic ? "trap" : "device_id";
+    const std::string which = field_text(row, key);
+    return fmt::format("{} {} of {}", generic ? "trap" : "device", which == "-" ? "any" : which,
+                       field_text(row, generic ? "producer" : "vendor"));
+}
+
+/// The GID or the LIDs that the notices are to be about.
+std::string about_text(const Json& row) {
+    if (row.contains("about_gid")) {
+        return field_text(row, "about_gid");
+    }
+    const std::string first = field_text(row, "about_first_lid");
+    const std::string last = field_text(row, "about_last_lid");
+    return first == "-" ? "all" : fmt::format("LID {}-{}", first, last);
+}
+
+}  // namespace
+
+std::string groups_text(const Json& groups) {
+    if (groups.empty()) {
+        return "none\n";
+    }
+    return render_table(groups,
+                        {text_column("MGID", "mgid"), text_column("MLID", "mlid"),
+                         text_column("P_KEY", "pkey"), text_column("Q_KEY", "qkey"),
+                         number_column("MTU", "mtu"), Column{"RATE", &rate_text, Align::right},
+                         number_column("SL", "sl"), number_column("MEMBERS", "member_count"),
+                         text_column("WELL KNOWN", "well_known")});
+}
+
+std::string group_text(const Json& group) {
+    std::string out;
+    add_line(out, "group", field_text(group, "mgid"));
+    add_line(out, "MLID", field_text(group, "mlid"));
+    add_line(out, "P_Key", field_text(group, "pkey"));
+    add_line(out, "Q_Key", field_text(group, "qkey"));
+    add_line(out, "MTU", field_text(group, "mtu"));
+    add_line(out, "rate", rate_text(group));
+    add_line(out, "SL", field_text(group, "sl"));
+    add_line(out, "traffic class", field_text(group, "tclass"));
+    add_line(out, "flow label", field_text(group, "flow_label"));
+    add_line(out, "hop limit", field_text(group, "hop_limit"));
+    add_line(out, "scope", field_text(group, "scope"));
+    add_line(out, "well known", field_text(group, "well_known"));
+    add_line(out, "members", number(group, "member_count"));
+    const Json members = group.value("members", Json::array());
+    if (!members.empty()) {
+        out += '\n' + render_table(members, {text_column("PORT GUID", "port_guid"),
+                                             Column{"NODE", &end_text, Align::left},
+                                             Column{"JOINED", &join_text, Align::left}});
+    }
+    return out;
+}
+
+std::string services_text(const Json& services) {
+    if (services.empty()) {
+        return "none\n";
+    }
+    return render_table(
+        services, {text_column("SERVICE ID", "id"), text_column("NAME", "name"), text_column("GID", "gid"),
+                   Column{"NODE", &end_text, Align::left}, text_column("P_KEY", "pkey"),
+                   Column{"LEASE", &lease_text, Align::right}, text_column("KEY", "has_key")});
+}
+
+std::string sa_text(const Json& answer) {
+    std::string out;
+    add_line(out, "requests",
+             fmt::format("{}, {} answered with {} records", number(answer, "requests"),
+                         number(answer, "answered"), number(answer, "records")));
+    add_line(out, "changes", number(answer, "changes") + " joins, registrations, subscriptions asked for");
+    add_line(out, "tables",
+             fmt::format("{} delivered by RMPP, {} failed", number(answer, "tables_delivered"),
+                         number(answer, "tables_failed")));
+    add_line(out, "not answered",
+             fmt::format("{} duplicates of what was in hand, {} dropped (queue full), {} malformed",
+                         number(answer, "duplicates"), number(answer, "dropped"),
+                         number(answer, "malformed")));
+    const auto groups = answer.value("groups", std::uint64_t{0});
+    const auto members = answer.value("members", std::uint64_t{0});
+    const auto services = answer.value("services", std::uint64_t{0});
+    const Json subscriptions = answer.value("subscriptions", Json::array());
+    add_line(out, "kept",
+             fmt::format("{} with {}, {}, {}", counted(groups, "group", "groups"),
+                         counted(members, "member", "members"), counted(services, "service", "services"),
+                         counted(subscriptions.size(), "subscription", "subscriptions")));
+    if (const Json kinds = answer.value("by_kind", Json::array()); !kinds.empty()) {
+        out += '\n' + render_table(kinds, {text_column("METHOD", "method"),
+                                           text_column("ATTRIBUTE", "attribute"),
+                                           number_column("REQUESTS", "requests")});
+    }
+    if (!subscriptions.empty()) {
+        out += '\n' + render_table(subscriptions,
+                                   {text_column("SUBSCRIBER", "subscriber"),
+                                    Column{"NODE", &end_text, Align::left}, number_column("LID", "lid"),
+                                    number_column("QPN", "qpn"), text_column("NOTICES", "type"),
+                                    Column{"WHICH", &wanted_text, Align::left},
+                                    Column{"ABOUT", &about_text, Align::left}});
+    }
+    return out;
+}
+
+}  // namespace ibf::cli

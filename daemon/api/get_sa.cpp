@@ -1,0 +1,342 @@
+// What clients have left with the SA, and what it did for them: groups, services, subscriptions, counters.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <span>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "daemon/api/endpoints.hpp"
+#include "mad/sa_mad.hpp"
+#include "mad/sa_rates.hpp"
+
+namespace ibf::api {
+namespace {
+
+using fabric::Group;
+using fabric::Member;
+using fabric::SaActivity;
+using fabric::SaTables;
+using fabric::Service;
+using fabric::Subscription;
+
+/// Who is who, kept by a stream as long as it lasts.
+class Names {
+public:
+    explicit Names(std::shared_ptr<const fabric::Fabric> fabric)
+        : fabric_(std::move(fabric)), directory_(*fabric_) {}
+
+    /// Node and port by port GUID, appended to `row`; nothing if the port is not in the fabric (any more).
+    void add(Json& row, mad::Guid port_guid) const {
+        if (const auto at = directory_.find_port(port_guid)) {
+            row["node"] = name_of(fabric_->nodes[at->node]);
+            row["port"] = at->port.value();
+        }
+    }
+
+private:
+    std::shared_ptr<const fabric::Fabric> fabric_;
+    Directory directory_;
+};
+
+const SaTables& tables_of(const fabric::Snapshot& snapshot) {
+    static const SaTables kNothing;
+    return snapshot.sa != nullptr ? *snapshot.sa : kNothing;
+}
+
+std::uint64_t big_endian(std::span<const std::uint8_t> bytes) {
+    std::uint64_t value = 0;
+    for (const std::uint8_t byte : bytes) {
+        value = value << 8U | byte;
+    }
+    return value;
+}
+
+// --- groups
+
+Json join_words(std::uint8_t join_state) {
+    constexpr std::array<std::pair<std::uint8_t, std::string_view>, 4> kWords{
+        {{fabric::kFullMember, "full"},
+         {fabric::kNonMember, "non"},
+         {fabric::kSendOnlyNonMember, "send-only"},
+         {fabric::kSendOnlyFullMember, "send-only-full"}}};
+    Json words = Json::array();
+    for (const auto& [bit, word] : kWords) {
+        if ((join_state & bit) != 0) {
+            words.push_back(word);
+        }
+    }
+    return words;
+}
+
+Json member_row(const Names& names, mad::Guid port_guid, const Member& member) {
+    Json row;
+    row["port_guid"] = guid_text(port_guid);
+    row["gid"] = mad::to_string(member.port);
+    names.add(row, port_guid);
+    row["join_states"] = join_words(member.join_state);
+    row["proxy"] = member.proxy_join;
+    return row;
+}
+
+/// Without its members.
+Json group_row(const Group& group) {
+    Json row;
+    row["mgid"] = mad::to_string(group.mgid);
+    row["mlid"] = fmt::format("{}", group.mlid);
+    row["pkey"] = fmt::format("{}", group.pkey);
+    row["qkey"] = fmt::format("0x{:08x}", group.qkey);
+    row["mtu"] = mad::mtu_bytes(static_cast<mad::Mtu>(group.mtu));
+    row["rate_gbps"] = mad::gbps_of_code(group.rate);
+    row["sl"] = group.sl;
+    row["tclass"] = group.tclass;
+    row["flow_label"] = group.flow_label;
+    row["hop_limit"] = group.hop_limit;
+    row["scope"] = group.scope;
+    row["well_known"] = group.well_known;
+    row["member_count"] = group.members.size();
+    return row;
+}
+
+/// {"groups": [rows...]}, each row with its members. A broadcast group has as many as the fabric has ports, so
+/// members are pieces of the stream as groups are.
+class GroupStream {
+public:
+    GroupStream(std::vector<std::shared_ptr<const Group>> groups, std::shared_ptr<const Names> names)
+        : groups_(std::move(groups)), names_(std::move(names)) {}
+
+    bool operator()(std::string& out) {
+        if (part_ == Part::end) {
+            return false;
+        }
+        const std::size_t full = out.size() + kPieceBytes;
+        while (part_ != Part::end && out.size() < full) {
+            step(out);
+        }
+        return true;
+    }
+
+private:
+    enum class Part : std::uint8_t { head, group, members, end };
+
+    void step(std::string& out) {
+        switch (part_) {
+            case Part::head:
+                out += "{\"groups\":[";
+                part_ = Part::group;
+                break;
+            case Part::group: begin_group(out); break;
+            case Part::members: next_member(out); break;
+            case Part::end: break;
+        }
+    }
+    void begin_group(std::string& out) {
+        if (at_ == groups_.size()) {
+            out += "]}\n";
+            part_ = Part::end;
+            return;
+        }
+        std::string row = text_of(group_row(*groups_[at_]));
+        row.pop_back();  // the brace: the members come into the row
+        out += fmt::format("{}{},\"members\":[", at_ == 0 ? "\n" : ",\n", row);
+        member_ = groups_[at_]->members.begin();
+        part_ = Part::members;
+    }
+    void next_member(std::string& out) {
+        const auto& members = groups_[at_]->members;
+        if (member_ == members.end()) {
+            out += "]}";
+            ++at_;
+            part_ = Part::group;
+            return;
+        }
+        out += member_ == members.begin() ? "\n  " : ",\n  ";
+        out += text_of(member_row(*names_, member_->first, member_->second));
+        ++member_;
+    }
+
+    std::vector<std::shared_ptr<const Group>> groups_;
+    std::shared_ptr<const Names> names_;
+    Part part_ = Part::head;
+    std::size_t at_ = 0;
+    std::map<mad::Guid, Member>::const_iterator member_;
+};
+
+/// All, or the one that "mgid" names.
+base::Result<std::vector<std::shared_ptr<const Group>>> select_groups(const Call& call) {
+    const SaTables& tables = tables_of(call.snapshot);
+    const std::string_view word = call.query.param("mgid");
+    if (!word.empty()) {
+        const auto mgid = mad::parse_gid(word);
+        if (!mgid) {
+            return tl::unexpected(mgid.error());
+        }
+        const auto found = tables.groups.find(*mgid);
+        if (found == tables.groups.end()) {
+            return base::fail(base::ErrorKind::not_found,
+                              fmt::format("there is no multicast group {} among the {} that exist",
+                                          mad::to_string(*mgid), tables.groups.size()));
+        }
+        return std::vector{found->second};
+    }
+    std::vector<std::shared_ptr<const Group>> all;
+    all.reserve(tables.groups.size());
+    for (const auto& [mgid, group] : tables.groups) {
+        all.push_back(group);
+    }
+    return all;
+}
+
+// --- services
+
+/// Offsets in a ServiceRecord (IBA 15.2.5.14).
+constexpr std::size_t kKeyAt = 32;
+constexpr std::size_t kNameAt = 48;
+constexpr std::size_t kDataAt = 112;
+constexpr std::uint32_t kForEver = 0xFFFFFFFFU;
+
+/// The key itself is told to nobody.
+Json service_row(const Names& names, const Service& service) {
+    const auto bytes = std::span(service.record);
+    const auto key = bytes.subspan(kKeyAt, kNameAt - kKeyAt);
+    const auto name = bytes.subspan(kNameAt, kDataAt - kNameAt);
+    Json row;
+    row["id"] = fmt::format("0x{:016x}", service.id);
+    row["gid"] = mad::to_string(service.gid);
+    names.add(row, service.gid.interface_id);
+    row["pkey"] = fmt::format("{}", service.pkey);
+    row["name"] = std::string(name.begin(), std::find(name.begin(), name.end(), 0));
+    row["lease_seconds"] = service.lease == kForEver ? Json(nullptr) : Json(service.lease);
+    row["has_key"] = std::any_of(key.begin(), key.end(), [](std::uint8_t byte) { return byte != 0; });
+    row["data"] = fmt::format("{:02x}", fmt::join(bytes.subspan(kDataAt), ""));
+    return row;
+}
+
+// --- subscriptions
+
+std::string notice_type(std::uint64_t type) {
+    constexpr std::array<std::string_view, 5> kWords{"fatal", "urgent", "security", "subnet-management",
+                                                     "informational"};
+    return type < kWords.size() ? std::string(kWords[type])
+           : type == 0xFFFF     ? "all"
+                                : fmt::format("0x{:04x}", type);
+}
+
+std::string producer(std::uint64_t type) {
+    constexpr std::array<std::string_view, 5> kWords{"", "CA", "Switch", "Router", "class-manager"};
+    return type >= 1 && type < kWords.size() ? std::string(kWords[type])
+           : type == 0xFFFFFF                ? "all"
+                                             : fmt::format("0x{:06x}", type);
+}
+
+/// What is asked for is an InformInfo (IBA 13.4.8.3); null: all of them.
+Json subscription_row(const Names& names, const Subscription& subscription) {
+    const auto bytes = std::span(subscription.inform_info);
+    const std::uint64_t trap = big_endian(bytes.subspan(26, 2));
+    const mad::Gid about{big_endian(bytes.subspan(0, 8)), mad::Guid{big_endian(bytes.subspan(8, 8))}};
+    const bool generic = bytes[22] != 0;
+    Json row;
+    row["subscriber"] = mad::to_string(subscription.subscriber);
+    names.add(row, subscription.subscriber.interface_id);
+    row["number"] = subscription.number;
+    row["lid"] = subscription.lid.value();
+    row["qpn"] = subscription.qpn;
+    row["generic"] = generic;
+    row["type"] = notice_type(big_endian(bytes.subspan(24, 2)));
+    row[generic ? "trap" : "device_id"] = trap == 0xFFFF ? Json(nullptr) : Json(trap);
+    const std::uint64_t who = big_endian(bytes.subspan(33, 3));
+    row[generic ? "producer" : "vendor"] = generic ? producer(who) : fmt::format("0x{:06x}", who);
+    if (about != mad::Gid{}) {
+        row["about_gid"] = mad::to_string(about);
+    } else {
+        const std::uint64_t first = big_endian(bytes.subspan(16, 2));
+        row["about_first_lid"] = first == 0xFFFF ? Json(nullptr) : Json(first);
+        row["about_last_lid"] = first == 0xFFFF ? Json(nullptr) : Json(big_endian(bytes.subspan(18, 2)));
+    }
+    return row;
+}
+
+// --- what the SA did
+
+Json requests_json(const SaActivity& activity) {
+    Json rows = Json::array();
+    for (const auto& [kind, count] : activity.by_kind) {
+        const auto method = mad::to_string(static_cast<mad::SaMethod>(kind.first));
+        const auto attribute = mad::to_string(static_cast<mad::SaAttribute>(kind.second));
+        rows.push_back(
+            Json{{"method", method.empty() ? fmt::format("0x{:02x}", kind.first) : std::string(method)},
+                 {"attribute",
+                  attribute.empty() ? fmt::format("0x{:04x}", kind.second) : std::string(attribute)},
+                 {"requests", count}});
+    }
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const Json& a, const Json& b) { return a["requests"] > b["requests"]; });
+    return rows;
+}
+
+}  // namespace
+
+base::Result<HttpReply> get_groups(const Call& call) {
+    const auto members = call.query.choice("members", {"yes", "no"});
+    if (!members) {
+        return tl::unexpected(members.error());
+    }
+    auto groups = select_groups(call);
+    if (!groups) {
+        return tl::unexpected(groups.error());
+    }
+    if (*members == "no") {
+        const std::size_t count = groups->size();
+        return row_stream("groups", count, [groups = std::move(*groups)](std::size_t i) {
+            return group_row(*groups[i]);
+        });
+    }
+    HttpReply reply;
+    reply.stream = GroupStream(std::move(*groups), std::make_shared<const Names>(call.snapshot.fabric));
+    return reply;
+}
+
+base::Result<HttpReply> get_services(const Call& call) {
+    std::vector<std::shared_ptr<const Service>> services;
+    for (const auto& [rid, service] : tables_of(call.snapshot).services) {
+        services.push_back(service);
+    }
+    const std::size_t count = services.size();
+    auto names = std::make_shared<const Names>(call.snapshot.fabric);
+    return row_stream("services", count,
+                      [names = std::move(names), services = std::move(services)](std::size_t i) {
+                          return service_row(*names, *services[i]);
+                      });
+}
+
+base::Result<HttpReply> get_sa(const Call& call) {
+    const SaTables& tables = tables_of(call.snapshot);
+    const SaActivity activity =
+        call.snapshot.sa_activity != nullptr ? *call.snapshot.sa_activity : SaActivity{};
+    Json out;
+    out["requests"] = activity.requests;
+    out["answered"] = activity.answered;
+    out["records"] = activity.records;
+    out["duplicates"] = activity.duplicates;
+    out["dropped"] = activity.dropped;
+    out["malformed"] = activity.malformed;
+    out["changes"] = activity.changes;
+    out["tables_delivered"] = activity.tables_delivered;
+    out["tables_failed"] = activity.tables_failed;
+    out["by_kind"] = requests_json(activity);
+    out["groups"] = tables.groups.size();
+    out["members"] = std::accumulate(
+        tables.groups.begin(), tables.groups.end(), std::size_t{0},
+        [](std::size_t sum, const auto& item) { return sum + item.second->members.size(); });
+    out["services"] = tables.services.size();
+    auto names = std::make_shared<const Names>(call.snapshot.fabric);
+    return row_stream(out, "subscriptions", tables.subscriptions.size(),
+                      [names = std::move(names), subscriptions = tables.subscriptions](std::size_t i) {
+                          return subscription_row(*names, *subscriptions[i]);
+                      });
+}
+
+}  // namespace ibf::api

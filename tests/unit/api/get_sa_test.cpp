@@ -1,0 +1,245 @@
+// Groups, services and the SA's counters, as the API shows them: from a snapshot made by hand.
+#include <algorithm>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "daemon/api/api.hpp"
+#include "mad/sa_mad.hpp"
+#include "tests/unit/fabric_from_netlist.hpp"
+
+namespace ibf::api {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kBroadcast = "ff12:401b:ffff:0:0:0:ffff:ffff";
+
+fabric::Group broadcast_group() {
+    fabric::Group group;
+    group.mgid = mad::parse_gid(kBroadcast).value();
+    group.mlid = mad::Mlid{0xC000};
+    group.qkey = 0xB1B;
+    group.mtu = static_cast<std::uint8_t>(mad::Mtu::b2048);
+    group.rate = 16;  // the code of 100 Gb/s
+    group.pkey = mad::kPKeyDefaultFull;
+    group.sl = 3;
+    group.scope = 2;
+    group.well_known = true;
+    return group;
+}
+
+fabric::Service service() {
+    fabric::Service service;
+    service.id = 0x1000;
+    service.gid = {0xfe80000000000000ULL, mad::Guid{0x1234}};
+    service.pkey = mad::kPKeyDefaultLimited;
+    service.lease = 600;
+    service.record[32] = 0x5A;  // of its key
+    constexpr std::string_view kName = "SRP.T10:feed\xff";
+    std::copy(kName.begin(), kName.end(), service.record.begin() + 48);
+    service.record[112] = 0xAB;
+    return service;
+}
+
+/// Notices of trap 64 (a port came up) from any class manager.
+fabric::Subscription subscription(mad::Gid subscriber) {
+    fabric::Subscription subscription;
+    subscription.subscriber = subscriber;
+    subscription.number = 7;
+    subscription.lid = mad::Lid{12};
+    subscription.qpn = 1;
+    auto& bytes = subscription.inform_info;
+    bytes[16] = bytes[17] = 0xFF;  // LIDRangeBegin: all
+    bytes[22] = 1;                 // IsGeneric
+    bytes[24] = 0;
+    bytes[25] = 3;   // Type
+    bytes[27] = 64;  // TrapNumber
+    bytes[35] = 4;   // ProducerType
+    return subscription;
+}
+
+class GetSaTest : public ::testing::Test {
+protected:
+    void SetUp() override {
+        snapshot_ = test::snapshot_of_spec("fat-tree:radix=4,levels=2");
+        ASSERT_NE(snapshot_.fabric, nullptr);
+        const auto host = std::find_if(snapshot_.fabric->nodes.begin(), snapshot_.fabric->nodes.end(),
+                                       [](const fabric::Node& node) { return !node.is_switch(); });
+        name_ = host->description;
+        port_ = host->ports[1].guid;
+        gid_ = {0xfe80000000000000ULL, port_};
+        auto tables = std::make_shared<fabric::SaTables>();
+        fabric::Group group = broadcast_group();
+        group.members[port_] = {gid_, fabric::kFullMember | fabric::kSendOnlyNonMember, false};
+        group.members[mad::Guid{0xDEAD}] = {{gid_.prefix, mad::Guid{0xDEAD}}, fabric::kNonMember, true};
+        tables->groups[group.mgid] = std::make_shared<const fabric::Group>(group);
+        fabric::Group empty = broadcast_group();
+        empty.mgid = mad::parse_gid("ff12:601b:ffff::1").value();
+        empty.mlid = mad::Mlid{0xC001};
+        empty.well_known = false;
+        tables->groups[empty.mgid] = std::make_shared<const fabric::Group>(empty);
+        tables->services[{0x1000, service().gid, service().pkey}] =
+            std::make_shared<const fabric::Service>(service());
+        tables->subscriptions.push_back(std::make_shared<const fabric::Subscription>(subscription(gid_)));
+        snapshot_.sa = tables;
+    }
+
+    std::pair<int, Json> get(const std::string& target) const {
+        HttpReply reply = handle({"GET", target, ""}, snapshot_);
+        Json body = Json::parse(take_body(reply), nullptr, false);
+        EXPECT_FALSE(body.is_discarded()) << target;
+        return {reply.status, std::move(body)};
+    }
+
+    fabric::Snapshot snapshot_;
+    std::string name_;
+    mad::Guid port_{};
+    mad::Gid gid_{};
+};
+
+TEST_F(GetSaTest, GroupsAreInOperatorsUnits) {
+    const auto [status, body] = get("/v1/groups");
+    ASSERT_EQ(status, 200);
+    ASSERT_EQ(body["groups"].size(), 2U);
+    const Json& group = body["groups"][0];
+    EXPECT_EQ(group["mgid"], kBroadcast);
+    EXPECT_EQ(group["mlid"], "0xc000");
+    EXPECT_EQ(group["pkey"], "0xffff");
+    EXPECT_EQ(group["qkey"], "0x00000b1b");
+    EXPECT_EQ(group["mtu"], 2048);
+    EXPECT_EQ(group["rate_gbps"], 100.0);
+    EXPECT_EQ(group["sl"], 3);
+    EXPECT_EQ(group["well_known"], true);
+    EXPECT_EQ(group["member_count"], 2);
+    EXPECT_EQ(body["groups"][1]["members"], Json::array());
+}
+
+TEST_F(GetSaTest, MembersAreNamedEvenWhereThePortIsGone) {
+    const Json body = get("/v1/groups?mgid=ff12:401b:ffff::ffff:ffff").second;
+    ASSERT_EQ(body["groups"].size(), 1U);
+    const Json& members = body["groups"][0]["members"];
+    ASSERT_EQ(members.size(), 2U);
+    const bool gone_first = members[0]["port_guid"] == "0x000000000000dead";
+    const Json& here = members[gone_first ? 1 : 0];
+    const Json& gone = members[gone_first ? 0 : 1];
+    EXPECT_EQ(here["port_guid"], fmt::format("{}", port_));
+    EXPECT_EQ(here["node"], name_);
+    EXPECT_EQ(here["port"], 1);
+    EXPECT_EQ(here["join_states"], (Json{"full", "send-only"}));
+    EXPECT_EQ(here["proxy"], false);
+    EXPECT_FALSE(gone.contains("node"));
+    EXPECT_EQ(gone["join_states"], Json{"non"});
+    EXPECT_EQ(gone["proxy"], true);
+}
+
+TEST_F(GetSaTest, MembersMayBeLeftOut) {
+    const Json body = get("/v1/groups?members=no").second;
+    EXPECT_EQ(body["groups"][0]["member_count"], 2);
+    EXPECT_FALSE(body["groups"][0].contains("members"));
+    EXPECT_EQ(get("/v1/groups?members=some").first, 400);
+}
+
+TEST_F(GetSaTest, AGroupThatIsNoneIsNotFound) {
+    const auto [status, body] = get("/v1/groups?mgid=ff12::1");
+    EXPECT_EQ(status, 404);
+    EXPECT_NE(body["error"]["message"].get<std::string>().find("ff12:0:0:0:0:0:0:1"), std::string::npos);
+    EXPECT_EQ(get("/v1/groups?mgid=0xc000").first, 400) << "an MLID is no MGID";
+}
+
+TEST_F(GetSaTest, AGroupOfTheWholeFabricComesInPieces) {
+    auto tables = std::make_shared<fabric::SaTables>(*snapshot_.sa);
+    fabric::Group group = broadcast_group();
+    constexpr std::uint64_t kMany = 20'000;
+    for (std::uint64_t guid = 1; guid <= kMany; ++guid) {
+        group.members[mad::Guid{guid}] = {{gid_.prefix, mad::Guid{guid}}, fabric::kFullMember, false};
+    }
+    tables->groups[group.mgid] = std::make_shared<const fabric::Group>(group);
+    snapshot_.sa = tables;
+    HttpReply reply = handle({"GET", "/v1/groups", ""}, snapshot_);
+    ASSERT_TRUE(reply.stream);
+    std::string body;
+    std::size_t largest = 0;
+    for (std::string piece; reply.stream(piece); piece.clear()) {
+        largest = std::max(largest, piece.size());
+        body += piece;
+    }
+    EXPECT_LT(largest, 128U * 1024U);
+    EXPECT_EQ(Json::parse(body)["groups"][0]["members"].size(), kMany);
+}
+
+TEST_F(GetSaTest, ServicesShowNameAndLeaseButNoKey) {
+    const Json body = get("/v1/services").second;
+    ASSERT_EQ(body["services"].size(), 1U);
+    const Json& row = body["services"][0];
+    EXPECT_EQ(row["id"], "0x0000000000001000");
+    EXPECT_EQ(row["gid"], "fe80:0:0:0:0:0:0:1234");
+    EXPECT_EQ(row["pkey"], "0x7fff");
+    EXPECT_EQ(row["name"], "SRP.T10:feed\xef\xbf\xbd") << "bytes that are no text are replaced";
+    EXPECT_EQ(row["lease_seconds"], 600);
+    EXPECT_EQ(row["has_key"], true);
+    EXPECT_EQ(row["data"].get<std::string>(), "ab" + std::string(126, '0'));
+    EXPECT_EQ(row.dump().find("5a"), std::string::npos) << row;
+}
+
+TEST_F(GetSaTest, ALeaseForEverIsNull) {
+    auto tables = std::make_shared<fabric::SaTables>();
+    fabric::Service lasting = service();
+    lasting.lease = 0xFFFFFFFF;
+    tables->services[{1, lasting.gid, lasting.pkey}] = std::make_shared<const fabric::Service>(lasting);
+    snapshot_.sa = tables;
+    EXPECT_TRUE(get("/v1/services").second["services"][0]["lease_seconds"].is_null());
+}
+
+TEST_F(GetSaTest, CountersAndRequestsInWords) {
+    fabric::SaActivity activity;
+    activity.requests = 42;
+    activity.answered = 40;
+    activity.dropped = 1;
+    activity.by_kind[{static_cast<std::uint8_t>(mad::SaMethod::set),
+                      static_cast<std::uint16_t>(mad::SaAttribute::mc_member_record)}] = 2;
+    activity.by_kind[{static_cast<std::uint8_t>(mad::SaMethod::get),
+                      static_cast<std::uint16_t>(mad::SaAttribute::path_record)}] = 39;
+    activity.by_kind[{0x77, 0x7777}] = 1;
+    snapshot_.sa_activity = std::make_shared<const fabric::SaActivity>(activity);
+    const Json body = get("/v1/sa").second;
+    EXPECT_EQ(body["requests"], 42);
+    EXPECT_EQ(body["answered"], 40);
+    EXPECT_EQ(body["dropped"], 1);
+    EXPECT_EQ(body["groups"], 2);
+    EXPECT_EQ(body["members"], 2);
+    EXPECT_EQ(body["services"], 1);
+    const Json expected{{{"method", "Get"}, {"attribute", "PathRecord"}, {"requests", 39}},
+                        {{"method", "Set"}, {"attribute", "MCMemberRecord"}, {"requests", 2}},
+                        {{"method", "0x77"}, {"attribute", "0x7777"}, {"requests", 1}}};
+    EXPECT_EQ(body["by_kind"], expected) << "the most frequent first";
+}
+
+TEST_F(GetSaTest, SubscriptionsSayWhoWantsWhat) {
+    const Json body = get("/v1/sa").second;
+    ASSERT_EQ(body["subscriptions"].size(), 1U);
+    const Json& row = body["subscriptions"][0];
+    EXPECT_EQ(row["subscriber"], mad::to_string(gid_));
+    EXPECT_EQ(row["node"], name_);
+    EXPECT_EQ(row["lid"], 12);
+    EXPECT_EQ(row["number"], 7);
+    EXPECT_EQ(row["type"], "subnet-management");
+    EXPECT_EQ(row["trap"], 64);
+    EXPECT_EQ(row["producer"], "class-manager");
+    EXPECT_TRUE(row["about_first_lid"].is_null());
+}
+
+TEST_F(GetSaTest, BeforeTheSaBeganThereIsNothing) {
+    snapshot_.sa = nullptr;
+    EXPECT_EQ(get("/v1/groups").second, (Json{{"groups", Json::array()}}));
+    EXPECT_EQ(get("/v1/services").second, (Json{{"services", Json::array()}}));
+    const Json body = get("/v1/sa").second;
+    EXPECT_EQ(body["requests"], 0);
+    EXPECT_EQ(body["by_kind"], Json::array());
+    EXPECT_EQ(body["subscriptions"], Json::array());
+    snapshot_.fabric = nullptr;
+    EXPECT_EQ(get("/v1/groups").first, 503);
+}
+
+}  // namespace
+}  // namespace ibf::api

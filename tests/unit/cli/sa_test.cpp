@@ -1,0 +1,102 @@
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+#include "cli/app.hpp"
+#include "cli/sa_text.hpp"
+
+namespace ibf::cli {
+namespace {
+
+bool has(const std::string& text, std::string_view part) {
+    return text.find(part) != std::string::npos;
+}
+
+Json group() {
+    return Json::parse(R"({"mgid":"ff12:401b:ffff:0:0:0:ffff:ffff","mlid":"0xc000","pkey":"0xffff",
+        "qkey":"0x00000b1b","mtu":2048,"rate_gbps":2.5,"sl":3,"well_known":true,"member_count":1234,
+        "members":[{"port_guid":"0x01","node":"gpu-07","port":1,"join_states":["full","send-only"],"proxy":true},
+                   {"port_guid":"0x02","join_states":[],"proxy":false}]})");
+}
+
+TEST(SaText, GroupsAreOneLineEach) {
+    EXPECT_EQ(groups_text(Json::array({group()})),
+              "MGID                            MLID    P_KEY   Q_KEY        MTU  RATE  SL  MEMBERS  WELL KNOWN\n"
+              "ff12:401b:ffff:0:0:0:ffff:ffff  0xc000  0xffff  0x00000b1b  2048  2.5G   3     1234  yes\n");
+    EXPECT_EQ(groups_text(Json::array()), "none\n");
+}
+
+TEST(SaText, AGroupNamesItsMembersAndHowTheyJoined) {
+    const std::string text = group_text(group());
+    EXPECT_TRUE(has(text, "members         1,234\n")) << text;
+    EXPECT_TRUE(has(text, "0x01       gpu-07/1  full,send-only (by proxy)\n")) << text;
+    EXPECT_TRUE(has(text, "0x02       -         -\n")) << "the port is gone: " << text;
+}
+
+TEST(SaText, ServicesHaveLeases) {
+    const Json rows = Json::parse(R"([
+        {"id":"0x1","name":"SRP","gid":"fe80::1","node":"io","port":2,"pkey":"0x7fff",
+         "lease_seconds":600,"has_key":true},
+        {"id":"0x2","name":"a\u001bb","gid":"fe80::2","pkey":"0x7fff","lease_seconds":null,"has_key":false}])");
+    const std::string text = services_text(rows);
+    EXPECT_TRUE(has(text, "io/2")) << text;
+    EXPECT_TRUE(has(text, "600s")) << text;
+    EXPECT_TRUE(has(text, "for ever")) << text;
+    EXPECT_TRUE(has(text, "a?b")) << "control characters never reach the terminal: " << text;
+    EXPECT_EQ(services_text(Json::array()), "none\n");
+}
+
+TEST(SaText, ActivitySaysWhoIsSubscribedToWhat) {
+    const std::string text = sa_text(Json::parse(R"({"requests":12345,"answered":12000,"records":99,"dropped":7,
+        "groups":1,"members":2,"services":0,
+        "by_kind":[{"method":"Get","attribute":"PathRecord","requests":12000}],
+        "subscriptions":[
+          {"subscriber":"fe80::1","node":"gpu-07","port":1,"lid":12,"qpn":1,"generic":true,"type":"all","trap":null,
+           "producer":"class-manager","about_first_lid":null,"about_last_lid":null},
+          {"subscriber":"fe80::2","lid":13,"qpn":1,"generic":false,"type":"urgent","device_id":9,"vendor":"0x0002c9",
+           "about_first_lid":4,"about_last_lid":5},
+          {"subscriber":"fe80::3","lid":14,"qpn":1,"generic":true,"type":"urgent","trap":64,"producer":"all",
+           "about_gid":"fe80::9"}]})"));
+    EXPECT_TRUE(has(text, "12,345, 12,000 answered with 99 records")) << text;
+    EXPECT_TRUE(has(text, "7 dropped (queue full)")) << text;
+    EXPECT_TRUE(has(text, "1 group with 2 members, 0 services, 3 subscriptions")) << text;
+    EXPECT_TRUE(has(text, "Get     PathRecord     12000\n")) << text;
+    EXPECT_TRUE(has(text, "trap any of class-manager  all\n")) << text;
+    EXPECT_TRUE(has(text, "device 9 of 0x0002c9       LID 4-5\n")) << text;
+    EXPECT_TRUE(has(text, "trap 64 of all             fe80::9\n")) << text;
+}
+
+TEST(SaText, AnEmptySaHasNoTables) {
+    const std::string text = sa_text(Json::object());
+    EXPECT_TRUE(has(text, "0 groups with 0 members")) << text;
+    EXPECT_FALSE(has(text, "METHOD")) << text;
+    EXPECT_FALSE(has(text, "SUBSCRIBER")) << text;
+}
+
+int run_words(std::vector<std::string> words) {
+    words.insert(words.begin(), "ibfabric");
+    std::vector<char*> argv;
+    for (std::string& word : words) {
+        argv.push_back(word.data());
+    }
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int code = run(static_cast<int>(argv.size()), argv.data());
+    testing::internal::GetCapturedStdout();
+    testing::internal::GetCapturedStderr();
+    return code;
+}
+
+TEST(SaCommands, WrongWordsAndNoDaemonHaveTheirExitCodes) {
+    EXPECT_EQ(run_words({"groups", "ff12::1", "ff12::2"}), 2) << "one group at a time";
+    EXPECT_EQ(run_words({"services", "srp"}), 2);
+    EXPECT_EQ(run_words({"sa", "--bogus"}), 2);
+    for (const char* command : {"groups", "services", "sa"}) {
+        EXPECT_EQ(run_words({command, "--help"}), 0) << command;
+        EXPECT_EQ(run_words({command, "--socket", "/nonexistent/sock"}), 3) << command;
+        EXPECT_EQ(run_words({command, "--json", "--socket", "/nonexistent/sock"}), 3) << command;
+    }
+}
+
+}  // namespace
+}  // namespace ibf::cli
