@@ -1,5 +1,6 @@
-// PathRecord Gets as fast as subnet administration answers: THREADS clients on this port, each with a file descriptor of
-// its own and WINDOW requests under way, random DLIDs of the file LIDS (one a line), for SECONDS.
+// PathRecord Gets as fast as subnet administration answers: THREADS clients on this port, each with a file
+// descriptor of its own and WINDOW requests under way, random DLIDs of the file LIDS (one a line), for
+// SECONDS.
 //
 //   sa_load THREADS WINDOW SECONDS LIDS SAMPLES
 //
@@ -122,7 +123,8 @@ int main(int argc, char** argv) {
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     Client all;
     for (const Client& client : clients) {
-        all.microseconds.insert(all.microseconds.end(), client.microseconds.begin(), client.microseconds.end());
+        all.microseconds.insert(all.microseconds.end(), client.microseconds.begin(),
+                                client.microseconds.end());
         all.lost += client.lost;
         all.wrong += client.wrong;
         if (!client.failure.empty()) {
@@ -137,10 +139,13 @@ int main(int argc, char** argv) {
     }
     const auto at = [&](double share) {
         const std::size_t count = all.microseconds.size();
-        return count == 0 ? 0U : all.microseconds[std::min(count - 1, static_cast<std::size_t>(share * static_cast<double>(count)))];
+        return count == 0 ? 0U
+                          : all.microseconds[std::min(
+                                count - 1, static_cast<std::size_t>(share * static_cast<double>(count)))];
     };
-    std::printf("answers %zu lost %llu wrong %llu seconds %.3f rate %.0f p50 %u p99 %u max %u\n", all.microseconds.size(),
-                static_cast<unsigned long long>(all.lost), static_cast<unsigned long long>(all.wrong), seconds,
+    std::printf("answers %zu lost %llu wrong %llu seconds %.3f rate %.0f p50 %u p99 %u max %u\n",
+                all.microseconds.size(), static_cast<unsigned long long>(all.lost),
+                static_cast<unsigned long long>(all.wrong), seconds,
                 static_cast<double>(all.microseconds.size()) / seconds, at(0.5), at(0.99), at(1.0));
     return 0;
 }

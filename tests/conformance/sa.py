@@ -85,7 +85,8 @@ class Fabric:
             at = (ends[-1][0], self.tables[ends[-1][0]][target])
             if len(ends) > 128:
                 raise judges.Disagreement(f"no way from LID {source} to LID {target}")
-        return min(self.port(*end)["mtu"] for end in ends), RATE_CODES[min(self.rate(*self.adapters[lid]) for lid in (source, target))]
+        rate = min(self.rate(*self.adapters[lid]) for lid in (source, target))
+        return min(self.port(*end)["mtu"] for end in ends), RATE_CODES[rate]
 
     def groups(self):
         """MLID -> {switch: set of ports}, as the switches hold it."""
@@ -158,7 +159,7 @@ def check_paths(sim, node, fabric, count):
     if count is None:
         rows = query(sim, node, "PathRecord")
         judge_paths(fabric, rows, lids)
-        return f"{len(rows)} PathRecords, MTU and rate as the way to walk has them"
+        return f"{len(rows)} PathRecords, MTU of the way to walk, rate of its ends"
     sources, found = random.Random(5).sample(lids, min(count, len(lids))), 0
     for source in sources:
         rows = query(sim, node, "PathRecord", "--slid", str(source))
@@ -304,7 +305,8 @@ def mft_records_flaw(sim, node, fabric):
         elif match := re.match(r"\s+0x([0-9a-f]+)\s+0x([0-9a-f]{4})\s*$", line):
             mask = int(match.group(2), 16)
             theirs[lid, int(match.group(1), 16)] |= {16 * position + bit for bit in range(16) if mask >> bit & 1}
-    ours = {(fabric.truth.lid_of[guid, 0], mlid): ports for mlid, tree in Fabric(sim).groups().items() for guid, ports in tree.items()}
+    ours = {(fabric.truth.lid_of[guid, 0], mlid): ports
+            for mlid, tree in Fabric(sim).groups().items() for guid, ports in tree.items()}
     theirs = {key: ports for key, ports in theirs.items() if ports}
     return None if theirs == ours else f"MFTRecords have {len(theirs)} entries, the switches {len(ours)}"
 
@@ -339,9 +341,9 @@ def run_flows(sim, node, opensm, folder, flows):
     results = {}
     for flow in flows:
         output, began = os.path.join(folder, "osmtest.out"), time.monotonic()
-        process = sim.spawn(node, [os.path.join(programs, "osmtest"), "-f", *flow.split(), "-i", os.path.join(folder, "inventory"),
-                                   "-l", os.path.join(folder, "osmtest.log")],
-                            output, LD_LIBRARY_PATH=libraries)
+        inventory, log = (os.path.join(folder, name) for name in ("inventory", "osmtest.log"))
+        process = sim.spawn(node, [os.path.join(programs, "osmtest"), "-f", *flow.split(), "-i", inventory, "-l", log], output,
+                            LD_LIBRARY_PATH=libraries)
         try:
             process.wait(FLOW_SECONDS)
         except subprocess.TimeoutExpired:
@@ -460,7 +462,8 @@ def main():
             reference = None
             try:
                 if opensm:
-                    reference = OpenSm(lambda *args, **more: other.spawn(end[1], *args, **more), opensm, os.path.join(there, "opensm"))
+                    reference = OpenSm(lambda *args, **more: other.spawn(end[1], *args, **more), opensm,
+                                       os.path.join(there, "opensm"))
                     reference.wait_up(120)
                 manager.wait_up()
                 judge(options, sim, other if opensm else None, opensm, folder)

@@ -1,5 +1,6 @@
-// DOC: a port as a client of subnet administration has it: libibumad and nothing of ours, so that what is tested is
-// tested from outside. A request is a MAD of class 3 to the port's SM; offsets are those of IBA 15.2.1.1.
+// DOC: a port as a client of subnet administration has it: libibumad and nothing of ours, so that what is
+// tested is tested from outside. A request is a MAD of class 3 to the port's SM; offsets are those of
+// IBA 15.2.1.1.
 #pragma once
 
 #include <arpa/inet.h>
