@@ -11,6 +11,7 @@ holds the sweeps' as well. A query without an answer within a second is lost. --
 """
 
 import argparse
+import collections
 import os
 import re
 import signal
@@ -44,6 +45,7 @@ class Measured:
     lost: int
     wrong: int
     sweeps: int
+    refused: dict     # status -> number
 
 
 def cpu_seconds(pid):
@@ -85,14 +87,18 @@ def load(sim, options, pid, hosts, lids, folder):
     if any([client.wait(options.seconds + 60) for client in clients]):
         raise RuntimeError("".join(open(path, encoding="utf-8").read() for path in outputs))
     user, system = (after - at for after, at in zip(cpu_seconds(pid), before))
-    words = [re.findall(r"(\w+) ([\d.]+)", open(path, encoding="ascii").read()) for path in outputs]
+    words = [re.findall(r"(\w+) ([\d.]+)", open(path, encoding="ascii").readline()) for path in outputs]
     total = {name: sum(float(dict(row)[name]) for row in words) for name in ("rate", "lost", "wrong", "answers")}
+    refused = collections.Counter()
+    for path in outputs:
+        for status, count in re.findall(r"refused (\S+) (\d+)", open(path, encoding="ascii").read()):
+            refused[status] += int(count)
     took = sorted(int(line) for path in samples for line in open(path, encoding="ascii"))
     if not took:
         raise RuntimeError("no answer at all")
     return Measured(total["rate"], took[len(took) // 2], took[len(took) * 99 // 100], took[-1],
                     (user + system) * 1e6 / len(took), user * 1e6 / len(took), len(took), int(total["lost"]),
-                    int(total["wrong"]), 0)
+                    int(total["wrong"]), 0, dict(refused))
 
 
 def measure(options, who, opensm, folder):
@@ -137,7 +143,8 @@ def measure(options, who, opensm, folder):
 
 def print_row(who, when, m):
     print(f"{who:10} {when:15} {m.rate:9.0f} {m.median_us / 1000:8.2f} {m.p99_us / 1000:8.2f} {m.worst_us / 1000:8.1f} "
-          f"{m.cpu_us:10.2f} {m.user_us:8.2f} {m.answers:9} {m.lost:6} {m.wrong:6} {m.sweeps:6}", flush=True)
+          f"{m.cpu_us:10.2f} {m.user_us:8.2f} {m.answers:9} {m.lost:6} {m.wrong:6} {m.sweeps:6}"
+          + "".join(f"  {count} refused with {status}" for status, count in sorted(m.refused.items())), flush=True)
 
 
 def missed_bars(results):

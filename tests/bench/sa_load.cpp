@@ -4,8 +4,9 @@
 //
 //   sa_load THREADS WINDOW SECONDS LIDS SAMPLES
 //
-// Every answer's latency goes to the file SAMPLES, microseconds, one a line. Prints one line:
+// Every answer's latency goes to the file SAMPLES, microseconds, one a line. Prints
 //   answers N lost N wrong N seconds S rate R p50 U p99 U max U
+// and a line "refused STATUS N" for each status that is not 0.
 // A request that is not answered within a second is lost, and never sent again.
 #include <algorithm>
 #include <chrono>
@@ -13,6 +14,7 @@
 #include <cstdlib>
 #include <exception>
 #include <fstream>
+#include <map>
 #include <random>
 #include <thread>
 #include <unordered_map>
@@ -36,7 +38,8 @@ struct Under {
 struct Client {
     std::vector<std::uint32_t> microseconds;
     std::uint64_t lost = 0;
-    std::uint64_t wrong = 0;
+    std::uint64_t wrong = 0;  ///< no record, another's, or an answer that nobody waits for
+    std::map<std::uint16_t, std::uint64_t> refused;  ///< status -> how many of the wrong ones
     std::string failure;
 };
 
@@ -79,7 +82,11 @@ void run(Client& client, const std::vector<std::uint16_t>& lids, unsigned window
             const auto took = Clock::now() - asked->second.sent;
             client.microseconds.push_back(static_cast<std::uint32_t>(
                 std::chrono::duration_cast<std::chrono::microseconds>(took).count()));
-            client.wrong += answer.status != 0 || answer.get16(kDlidAt) != asked->second.dlid ? 1U : 0U;
+            const bool right = answer.status == 0 && answer.get16(kDlidAt) == asked->second.dlid;
+            client.wrong += right ? 0U : 1U;
+            if (answer.status != 0) {
+                ++client.refused[answer.status];
+            }
         }
         under_way.erase(asked);
     }
@@ -127,6 +134,9 @@ int main(int argc, char** argv) {
                                 client.microseconds.end());
         all.lost += client.lost;
         all.wrong += client.wrong;
+        for (const auto& [status, count] : client.refused) {
+            all.refused[status] += count;
+        }
         if (!client.failure.empty()) {
             std::fprintf(stderr, "sa_load: %s\n", client.failure.c_str());
             return 2;
@@ -147,5 +157,8 @@ int main(int argc, char** argv) {
                 all.microseconds.size(), static_cast<unsigned long long>(all.lost),
                 static_cast<unsigned long long>(all.wrong), seconds,
                 static_cast<double>(all.microseconds.size()) / seconds, at(0.5), at(0.99), at(1.0));
+    for (const auto& [status, count] : all.refused) {
+        std::printf("refused 0x%04x %llu\n", status, static_cast<unsigned long long>(count));
+    }
     return 0;
 }
