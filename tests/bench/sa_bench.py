@@ -4,7 +4,7 @@
     sa_bench.py --build BUILD_DIR [--spec SPEC] [--seconds N] [--window N] [--only opensm|ibfabricd] [--check]
 
 64 clients on 8 nodes (sa_load.cpp), each with one request under way (--window: 1 to 4), random targets. First on a quiet
-fabric, then while the SM sweeps heavily without a pause: ibfabricd by 'ibfabric sweep --full', OpenSM by SIGHUP, each
+fabric, then while the SM sweeps heavily without a pause: ibfabricd by 'ibfabric sweep --full --wait', OpenSM by SIGHUP, each
 time anew once the last sweep is done. Rate and latency are what clients see end to end: the simulator and the clients
 share the processors with the SM. CPU time is the SM's own, from /proc, user and system, all threads; during sweeps it
 holds the sweeps' as well. A query without an answer within a second is lost. --check ends with 1 where a bar is missed.
@@ -27,6 +27,7 @@ from fabric_sim import FabricSim, OpenSm, find_opensm  # noqa: E402
 from ibsim import stop  # noqa: E402
 
 CLIENT_NODES, THREADS = 8, 8
+SETTLE_SECONDS = 5  # OpenSM is busy for a while after its SUBNET UP
 TICKS = os.sysconf("SC_CLK_TCK")
 
 # The design's budgets.
@@ -117,7 +118,7 @@ def measure(options, who, opensm, folder):
 
         def sweep(over):
             if who == "ibfabricd":
-                subprocess.run([control, "--socket", socket, "sweep", "--full"], check=True, capture_output=True)
+                subprocess.run([control, "--socket", socket, "sweep", "--full", "--wait"], check=True, capture_output=True)
                 return
             before = manager.words().count("SUBNET UP")
             process.send_signal(signal.SIGHUP)
@@ -132,6 +133,7 @@ def measure(options, who, opensm, folder):
             lids = os.path.join(folder, "lids")
             with open(lids, "w", encoding="ascii") as file:
                 file.writelines(f"{port['lid']}\n" for node in sim.truth()["nodes"] for port in node["ports"] if port["lid"])
+            time.sleep(SETTLE_SECONDS)
             quiet = load(sim, options, process.pid, hosts[1:], lids, folder)
             with Sweeps(sweep) as sweeps:
                 busy = load(sim, options, process.pid, hosts[1:], lids, folder)
