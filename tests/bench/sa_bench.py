@@ -4,14 +4,15 @@
     sa_bench.py --build BUILD_DIR [--spec SPEC] [--seconds N] [--window N] [--only opensm|ibfabricd] [--check]
 
 64 clients on 8 nodes (sa_load.cpp), each with one request under way (--window: 1 to 4), random targets. First on a quiet
-fabric, then while the SM sweeps heavily without a pause: ibfabricd by 'ibfabric sweep --full --wait', OpenSM by SIGHUP, each
-time anew once the last sweep is done. Rate and latency are what clients see end to end: the simulator and the clients
+fabric, then while the SM sweeps heavily without a pause: ibfabricd by 'ibfabric sweep --full', asked for again while one
+is under way, so that they follow each other at once; OpenSM by SIGHUP, each time anew once the last sweep is done. Rate and latency are what clients see end to end: the simulator and the clients
 share the processors with the SM. CPU time is the SM's own, from /proc, user and system, all threads; during sweeps it
 holds the sweeps' as well. A query without an answer within a second is lost. --check ends with 1 where a bar is missed.
 """
 
 import argparse
 import collections
+import json
 import os
 import re
 import signal
@@ -57,24 +58,25 @@ def cpu_seconds(pid):
 
 
 class Sweeps:
-    """Heavy sweeps, one after the other, until the end of the block."""
+    """Heavy sweeps, one after the other, until the end of the block; ASK for one, DONE says how many there were."""
 
-    def __init__(self, sweep):
-        self.sweep, self.count, self.over = sweep, 0, threading.Event()
+    def __init__(self, ask, done):
+        self.ask, self.done, self.count, self.over = ask, done, 0, threading.Event()
         self.thread = threading.Thread(target=self._run)
 
     def _run(self):
         while not self.over.is_set():
-            self.sweep(self.over)
-            self.count += not self.over.is_set()
+            self.ask(self.over)
 
     def __enter__(self):
+        self.before = self.done()
         self.thread.start()
         return self
 
     def __exit__(self, *_):
         self.over.set()
         self.thread.join()
+        self.count = self.done() - self.before
 
 
 def load(sim, options, pid, hosts, lids, folder):
@@ -118,12 +120,19 @@ def measure(options, who, opensm, folder):
 
         def sweep(over):
             if who == "ibfabricd":
-                subprocess.run([control, "--socket", socket, "sweep", "--full", "--wait"], check=True, capture_output=True)
+                subprocess.run([control, "--socket", socket, "sweep", "--full"], check=True, capture_output=True)
                 return
             before = manager.words().count("SUBNET UP")
             process.send_signal(signal.SIGHUP)
             while manager.words().count("SUBNET UP") == before and not over.wait(0.02):
                 pass
+
+        def swept():
+            if who == "opensm":
+                return manager.words().count("SUBNET UP")
+            command = [control, "--socket", socket, "--json", "sweeps"]
+            answer = subprocess.run(command, check=True, capture_output=True)
+            return max(row["id"] for row in json.loads(answer.stdout)["sweeps"])
 
         try:
             if who == "opensm":
@@ -135,9 +144,9 @@ def measure(options, who, opensm, folder):
                 file.writelines(f"{port['lid']}\n" for node in sim.truth()["nodes"] for port in node["ports"] if port["lid"])
             time.sleep(SETTLE_SECONDS)
             quiet = load(sim, options, process.pid, hosts[1:], lids, folder)
-            with Sweeps(sweep) as sweeps:
+            with Sweeps(sweep, swept) as sweeps:
                 busy = load(sim, options, process.pid, hosts[1:], lids, folder)
-                busy.sweeps = sweeps.count
+            busy.sweeps = sweeps.count
             return quiet, busy
         finally:
             stop(process)

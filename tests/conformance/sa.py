@@ -387,13 +387,14 @@ def check_loss(sim, node, fabric, source):
             break
     else:
         raise judges.Disagreement(f"no answer in {TRIES_UNDER_LOSS} tries: {text[-300:]}")
-    if "Summary" not in (summary := sim.run(node, "ibqueryerrors", codes=range(256), timeout=300)):
-        raise judges.Disagreement(f"ibqueryerrors: {summary[-500:]}")
+    if source is None:  # on a large fabric it waits minutes for lost counters, which are not the SA's
+        if "Summary" not in (summary := sim.run(node, "ibqueryerrors", codes=range(256), timeout=300)):
+            raise judges.Disagreement(f"ibqueryerrors: {summary[-500:]}")
     lost = sim.counters()["lost"] - before
     if lost == 0:
         raise judges.Disagreement("the simulator lost nothing")
-    return (f"{len(rows)} PathRecords at try {attempt + 1} with {float(LOSS):.0%} of MADs lost; ibqueryerrors finished "
-            f"({lost} MADs lost)")
+    return (f"{len(rows)} PathRecords at try {attempt + 1} with {float(LOSS):.0%} of MADs lost ({lost}), "
+            "each once and right")
 
 
 def check_query_errors(sim, node):
