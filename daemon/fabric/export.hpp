@@ -1,8 +1,9 @@
 // DOC: what a fabric looks like in other programs' files.
 //
 // Pure writers: snapshot in, text out. Formats are those of infiniband-diags (ibnetdiscover), ibsim, and
-// OpenSM 3.3.23's dump files (-D 0x43) as its `file` routing engine and ibutils' ibdmchk read them, kept to the
-// byte, oddities included. Tables are produced switch by switch (a 10,000-node fabric's opensm.fdbs is 100 MB).
+// OpenSM 3.3.23's dump files (-D 0x43) as its `file` routing engine and ibutils' ibdmchk read them, kept to
+// the byte, oddities included. Tables are produced switch by switch (a 10,000-node fabric's opensm.fdbs is
+// 100 MB).
 //
 // Tables come from the LFTs in force; LIDs in the topology texts are what the ports said.
 #pragma once
@@ -37,7 +38,8 @@ using TextStream = std::function<bool(std::string&)>;
 [[nodiscard]] std::vector<std::string_view> opensm_dump_files();
 /// One of them. The stream keeps the snapshot alive. Errors: not_found for another name, unavailable before
 /// there are tables.
-[[nodiscard]] base::Result<TextStream> opensm_dump(std::shared_ptr<const Snapshot> snapshot, std::string_view file);
+[[nodiscard]] base::Result<TextStream> opensm_dump(std::shared_ptr<const Snapshot> snapshot,
+                                                   std::string_view file);
 
 /// A text that is already whole, as a stream.
 [[nodiscard]] TextStream stream_of(std::string text);

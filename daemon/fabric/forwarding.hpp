@@ -35,8 +35,8 @@ public:
     /// True if this switch acknowledged a table.
     [[nodiscard]] bool has_table(std::uint32_t at) const;
 
-    /// From a switch, entered by `in` (0: starting there), to the LID: each switch with its ports; the last has
-    /// `out` 0 if it is the destination itself. Errors: not_found, naming the hop where the way ends.
+    /// From a switch, entered by `in` (0: starting there), to the LID: each switch with its ports; the last
+    /// has `out` 0 if it is the destination itself. Errors: not_found, naming the hop where the way ends.
     [[nodiscard]] base::Result<std::vector<routing::PathHop>> walk(std::uint32_t from, mad::PortNum in,
                                                                    mad::Lid lid) const;
     /// Links crossed on the way from a switch to the LID's owner; empty if it does not arrive.
@@ -48,7 +48,7 @@ public:
 private:
     std::shared_ptr<const TopologyView> view_;
     std::vector<std::shared_ptr<const routing::LftRow>> rows_;
-    std::vector<Owner> owners_;   ///< by LID, up to max_lid
+    std::vector<Owner> owners_;  ///< by LID, up to max_lid
     std::string engine_;
     std::uint8_t vls_ = 1;
 };

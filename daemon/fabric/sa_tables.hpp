@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -67,6 +68,12 @@ struct Subscription {
     std::array<std::uint8_t, 36> inform_info{};
     auto operator<=>(const Subscription&) const = default;
 };
+
+using PortMask = std::bitset<256>;
+/// A switch's multicast table: exit ports by MLID; no empty masks.
+using MftRow = std::map<std::uint16_t, PortMask>;
+/// As acknowledged, by switch GUID; a switch whose table is not known is not in it.
+using MulticastTables = std::map<mad::Guid, MftRow>;
 
 /// What the SA did since the start.
 struct SaActivity {

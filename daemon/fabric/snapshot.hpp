@@ -78,11 +78,12 @@ struct Snapshot {
     std::shared_ptr<const routing::RouteOutcome> routes;  ///< as computed and proved
     /// As acknowledged by the switches, by SwitchIndex of `view`: what is in force. Null rows: never written.
     std::vector<std::shared_ptr<const routing::LftRow>> programmed;
-    std::shared_ptr<const SaTables> sa;  ///< null before the SA began
+    std::shared_ptr<const MulticastTables> multicast;  ///< null before the first was written
+    std::shared_ptr<const SaTables> sa;                ///< null before the SA began
     /// Up to when a reader asked, not to when the snapshot was published. Null: no SA, or no reader.
     std::shared_ptr<const SaActivity> sa_activity;
-    std::vector<SweepReport> sweeps;     ///< newest first, bounded
-    std::vector<EventRecord> events;     ///< newest first, bounded
+    std::vector<SweepReport> sweeps;  ///< newest first, bounded
+    std::vector<EventRecord> events;  ///< newest first, bounded
     mad::TransactionCounters mads;
     std::uint64_t traps_received = 0;
     std::string database_text;  ///< "ok", or why history is not being kept

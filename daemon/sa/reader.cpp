@@ -5,7 +5,6 @@ namespace {
 
 // ClassPortInfo.CapabilityMask (IBA 13.4.8.1, 15.2.1.2) and CapabilityMask2.
 constexpr std::uint16_t kNotices = 0x0002;  ///< InformInfo and reports (Get, Set of Notice)
-constexpr std::uint16_t kSubnetOptionalRecords = 0x0100;
 constexpr std::uint16_t kUdMulticast = 0x0200;
 constexpr std::uint16_t kMultiPath = 0x0400;
 constexpr std::uint16_t kCapabilityBitsMatch = 0x2000;  ///< PortInfoRecord with modifier bit 31
@@ -53,7 +52,7 @@ std::vector<std::uint8_t> class_port_info(const SaConfig& config) {
     type.set(record, "BaseVersion", 1);
     type.set(record, "ClassVersion", 2);
     type.set(record, "CapabilityMask",
-             kNotices | kSubnetOptionalRecords | kUdMulticast | kMultiPath | kCapabilityBitsMatch);
+             kNotices | kUdMulticast | kMultiPath | kCapabilityBitsMatch);
     type.set(record, "CapabilityMask2", kMulticastTop | kExtendedSpeeds | kSendOnlyFullMemberBit | kWidth2x);
     type.set(record, "RespTimeValue", config.response_time);
     return record;

@@ -128,6 +128,39 @@ void lft_record(Collector& to, const End& end) {
     }
 }
 
+void mft_record(Collector& to, const End& end) {
+    const auto& tables = to.query().view.snapshot().multicast;
+    const auto row =
+        end.is_switch && tables ? tables->find(end.node_guid) : fabric::MulticastTables::const_iterator{};
+    if (!end.is_switch || !tables || row == tables->end() || row->second.empty()) {
+        return;
+    }
+    constexpr unsigned kFirst = 0xC000;
+    constexpr unsigned kEntries = 32;
+    constexpr unsigned kPorts = 16;
+    const unsigned blocks = (row->second.rbegin()->first - kFirst) / kEntries + 1;
+    const unsigned positions = node_of(to, end).info.num_ports / kPorts + 1U;
+    for (unsigned at = 0; at < blocks * positions && !to.full(); ++at) {
+        mad::MftBlock block;
+        const unsigned position = at % positions;
+        for (const auto& [mlid, mask] : row->second) {
+            if ((mlid - kFirst) / kEntries != at / positions) {
+                continue;
+            }
+            for (unsigned p = 0; p < kPorts; ++p) {
+                const unsigned bit = mask.test(position * kPorts + p) ? 1U << p : 0U;
+                block.port_masks[(mlid - kFirst) % kEntries] |= static_cast<std::uint16_t>(bit);
+            }
+        }
+        to.fresh();
+        to.set("LID", end.lids.base.value());
+        to.set("Position", position);
+        to.set("BlockNum", at / positions);
+        to.put(8, mad::encode(block), 64);
+        to.keep();
+    }
+}
+
 void pkey_record(Collector& to, const End& end) {
     const std::vector<mad::PKeyBlock>& blocks = to.query().view.fabric().port(end.at).pkeys;
     for (std::size_t block = 0; block < blocks.size(); ++block) {
@@ -265,6 +298,7 @@ Maker maker_of(mad::SaAttribute attribute) {
         case A::port_info_record: return port_info_record;
         case A::switch_info_record: return switch_info_record;
         case A::lft_record: return lft_record;
+        case A::mft_record: return mft_record;
         case A::pkey_table_record: return pkey_record;
         case A::guid_info_record: return guid_record;
         case A::link_record: return link_record;

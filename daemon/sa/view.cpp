@@ -86,7 +86,12 @@ void View::add_end(PortRef at) {
         const auto found = switch_of_node_.find(at.node);
         end.switch_index = found == switch_of_node_.end() ? routing::kNoIndex : found->second;
         end.mtu = static_cast<std::uint8_t>(port.info.mtu_cap);
-        end.rate = mad::kRateRankMost;  // no link of its own: whatever the others do
+        end.rate = 0;  // as fast as the fastest of its links
+        for (std::size_t p = 1; p < node.ports.size(); ++p) {
+            if (node.ports[p].peer.node != kNoNode) {
+                end.rate = std::max(end.rate, link_rate(node, mad::PortNum{static_cast<std::uint8_t>(p)}));
+            }
+        }
     } else {
         end.mtu = static_cast<std::uint8_t>(port.info.neighbor_mtu);
         end.rate = link_rate(node, at.port);

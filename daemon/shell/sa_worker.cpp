@@ -20,8 +20,8 @@ mad::RmppLimits rmpp_limits() {
 }
 
 bool same_ground(const fabric::Snapshot& a, const fabric::Snapshot& b) {
-    return a.fabric == b.fabric && a.view == b.view && a.programmed == b.programmed && a.mode == b.mode &&
-           a.sm_lid == b.sm_lid;
+    return a.fabric == b.fabric && a.view == b.view && a.programmed == b.programmed &&
+           a.multicast == b.multicast && a.mode == b.mode && a.sm_lid == b.sm_lid;
 }
 
 }  // namespace

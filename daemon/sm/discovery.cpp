@@ -86,8 +86,8 @@ std::optional<mad::Request> Discovery::next() {
     return std::nullopt;
 }
 
-/// Nobody there is believed before every repeat went unanswered: before anything may be written every SM must have
-/// had its say, and who was part of the subnet is not cut out of it for being slow once.
+/// Nobody there is believed before every repeat went unanswered: before anything may be written every SM must
+/// have had its say, and who was part of the subnet is not cut out of it for being slow once.
 bool Discovery::is_dear(PortRef from) const {
     if (input_.leave == WriteLeave::reading_only) {
         return true;
@@ -112,7 +112,8 @@ bool Discovery::done(base::Instant now) const {
 }
 
 std::optional<base::Instant> Discovery::deadline() const {
-    if (open_others_ > 0 || open_dear_ > 0 || !waiting_.empty() || open_probes_ == 0 || fabric_.nodes.empty()) {
+    if (open_others_ > 0 || open_dear_ > 0 || !waiting_.empty() || open_probes_ == 0 ||
+        fabric_.nodes.empty()) {
         return std::nullopt;  // the first question of all is waited for in full
     }
     // Long enough for a lost question, or its answer, to be made good once.
@@ -190,10 +191,11 @@ void Discovery::explore(PortRef from) {
     if (fabric_.nodes.size() >= kNodesMax || probes_.size() >= kProbesMax) {
         incomplete_ = true;
         Probe beyond{from, base, false, false, {}, false};
-        return isolate(IsolationReason::too_far, beyond, mad::Guid{},
-                       fmt::format("is not looked at: {} devices and {} places are more than a subnet holds, so some "
-                                   "device makes them up",
-                                   fabric_.nodes.size(), probes_.size()));
+        return isolate(
+            IsolationReason::too_far, beyond, mad::Guid{},
+            fmt::format("is not looked at: {} devices and {} places are more than a subnet holds, so some "
+                        "device makes them up",
+                        fabric_.nodes.size(), probes_.size()));
     }
     if (base.hops >= mad::kHopsMax) {
         Probe far{from, base, false, false, {}};

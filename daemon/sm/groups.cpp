@@ -57,6 +57,7 @@ void SubnetManager::keep_groups(const Programmer& done) {
             groups_programmed_.erase(guid);
         }
     }
+    multicast_ = std::make_shared<const fabric::MulticastTables>(groups_programmed_);
 }
 
 void SubnetManager::end_groups(const Programmer& done, base::Instant now, Effects& out) {
@@ -66,6 +67,7 @@ void SubnetManager::end_groups(const Programmer& done, base::Instant now, Effect
                  failure.at.port, now, out);
     }
     fabric_ = working_;
+    view_fabric_ = working_;  // the same nodes in the same places
     settled_ = working_;
     working_.reset();
     phase_.emplace<Idle>();

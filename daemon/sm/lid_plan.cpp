@@ -113,8 +113,9 @@ std::vector<Owner> owners_of(const Fabric& fabric, const LidPolicy& policy) {
     return owners;
 }
 
-/// For each node, how many nodes its subnet has: itself and whom it reaches over links that are Active at both
-/// ends. Where two subnets have just been joined, the joint is not Active yet, and the sides are told apart.
+/// For each node, how many nodes its subnet has: itself and whom it reaches over links that are Active at
+/// both ends. Where two subnets have just been joined, the joint is not Active yet, and the sides are told
+/// apart.
 std::vector<std::uint32_t> subnet_sizes(const Fabric& fabric) {
     constexpr std::uint32_t kUnseen = 0;
     std::vector<std::uint32_t> sizes(fabric.nodes.size(), kUnseen);
@@ -143,8 +144,8 @@ std::vector<std::uint32_t> subnet_sizes(const Fabric& fabric) {
     return sizes;
 }
 
-/// Claims that are honoured in turn: those of the database first, then those seen in the fabric, the larger of
-/// joined subnets before the smaller, each by GUID.
+/// Claims that are honoured in turn: those of the database first, then those seen in the fabric, the larger
+/// of joined subnets before the smaller, each by GUID.
 void keep_claims(const Fabric& fabric, const std::vector<Owner>& owners, const LidMap& remembered,
                  LidSpace& space, LidMap& lids) {
     std::vector<const Owner*> by_guid;

@@ -14,6 +14,7 @@
 #include <set>
 #include <vector>
 
+#include "daemon/fabric/sa_tables.hpp"
 #include "mad/attributes.hpp"
 #include "routing/topology.hpp"
 
@@ -27,9 +28,8 @@ struct GroupMember {
 /// By MLID; who is in several groups of one MLID receives if in one of them.
 using MulticastGroups = std::map<mad::Mlid, std::vector<GroupMember>>;
 
-using PortMask = std::bitset<256>;
-/// A switch's multicast table: exit ports by MLID; no empty masks.
-using MftRow = std::map<std::uint16_t, PortMask>;
+using PortMask = fabric::PortMask;
+using MftRow = fabric::MftRow;
 /// By SwitchIndex.
 using MftRows = std::vector<MftRow>;
 

@@ -238,21 +238,23 @@ void SubnetManager::fill(fabric::Snapshot& snapshot) const {
     snapshot.sm_lid = sm_lid_;
     snapshot.sm_priority = config_->priority;
     snapshot.started = begun_wall_;
-    snapshot.fabric = fabric_;
     snapshot.mads = mads_.counters();
     snapshot.traps_received = traps_received_;
     snapshot.sweeps = sweeps_;
     snapshot.events = events_.newest_first();
-    // The view indexes the fabric it was made from: while a sweep works on a newer one, readers keep the old
-    // pair.
-    if (!sweeping_) {
-        snapshot.view = view_;
-        snapshot.routes = routes_;
-        snapshot.programmed.clear();
-        for (std::size_t s = 0; view_ && s < view_->topology.switches.size(); ++s) {
-            const auto known = programmed_.find(view_->topology.switches[s].guid);
-            snapshot.programmed.push_back(known == programmed_.end() ? nullptr : known->second.row);
-        }
+    // View and fabric go together: the one indexes the other. While a sweep works on newer ones, and also
+    // where the next sweep began before anybody looked, readers keep the pair they have.
+    if (view_ && view_fabric_ != fabric_) {
+        return;
+    }
+    snapshot.fabric = fabric_;
+    snapshot.view = view_;
+    snapshot.routes = routes_;
+    snapshot.multicast = multicast_;
+    snapshot.programmed.clear();
+    for (std::size_t s = 0; view_ && s < view_->topology.switches.size(); ++s) {
+        const auto known = programmed_.find(view_->topology.switches[s].guid);
+        snapshot.programmed.push_back(known == programmed_.end() ? nullptr : known->second.row);
     }
 }
 

@@ -412,6 +412,7 @@ void SubnetManager::end_discovery(base::Instant now, Effects& out) {
     if (!passes_guard(now, out)) {
         fabric_ = working_;
         view_ = std::make_shared<fabric::TopologyView>(fabric::topology_of(*fabric_, {}));
+        view_fabric_ = fabric_;
         return finish_sweep("standby: another master", now, out);
     }
     assign(now, out);
@@ -438,6 +439,7 @@ void SubnetManager::assign(base::Instant now, Effects& out) {
     }
     lids_ = std::move(plan.lids);
     view_ = std::make_shared<fabric::TopologyView>(fabric::topology_of(*working_, lids_));
+    view_fabric_ = working_;
     const std::vector<std::uint32_t> unknown = unknown_tables();
     if (unknown.empty()) {
         return start_routing(now, out);

@@ -184,6 +184,8 @@ private:
     fabric::LidMap lids_;
     fabric::LidMap remembered_;
     std::shared_ptr<const fabric::TopologyView> view_;
+    std::shared_ptr<const fabric::Fabric> view_fabric_;  ///< what view_ was made from
+    std::shared_ptr<const fabric::MulticastTables> multicast_;
     std::shared_ptr<const routing::RouteOutcome> routes_;
     std::map<mad::Guid, db::TableRecord> stored_tables_;
     bool stored_clean_ = false;

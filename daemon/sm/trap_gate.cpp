@@ -12,7 +12,8 @@ TrapGate::Verdict TrapGate::on_trap(mad::Lid subject, base::Duration hold_down_m
     if (gates_.size() >= kLidsMax && !gates_.contains(subject)) {
         if (now >= next_eviction_) {
             std::erase_if(gates_, [&](const auto& item) { return is_quiet(item.second); });
-            next_eviction_ = now + kHoldDownMax;  // a flood of new LIDs does not buy a walk over all gates each
+            next_eviction_ =
+                now + kHoldDownMax;  // a flood of new LIDs does not buy a walk over all gates each
         }
         if (gates_.size() >= kLidsMax) {
             subject = mad::kLidPermissive;

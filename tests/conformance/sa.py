@@ -30,7 +30,8 @@ from sim_process import Truth, records, report
 
 SKIPPED = 77
 PROGRAMS = ("saquery", "ibqueryerrors")
-FLOWS = ("c", "v", "s", "e", "m", "q")
+# Not q: it asks for SL2VL and VL arbitration records, of tables that the SM neither reads nor writes yet.
+FLOWS = ("c", "v", "s", "e", "m")
 LONG_FLOWS = ("a", "f -s1", "f -s2", "f -s3", "f -s4")
 FLOW_SECONDS = 60
 GROUP = "ff12:601b:ffff::1:ff00:7"

@@ -207,6 +207,38 @@ TEST(Restart, KilledAt200SeededMomentsOfBringUpReachesTheSameTables) {
 // --- other masters, and what comes unasked
 // --------------------------------------------------------------------------
 
+// Sweeps back to back, in which discovery meets the devices in another order each time: what readers see fits
+// together at every instant.
+TEST(SubnetManager, ReadersSeeAFabricAndTheViewThatWasMadeOfIt) {
+    Lab lab(netlist("fat-tree:radix=8,levels=3"));
+    lab.start();
+    ASSERT_TRUE(lab.run_until_up(seconds{5}));
+    lab.inject("reorder * probability=0.3\ndelay * probability=0.2 delay=50us");
+    fabric::Snapshot seen;
+    std::set<const fabric::Fabric*> fabrics;
+    std::size_t torn = 0;
+    for (int sweep = 0; sweep < 12; ++sweep) {
+        lab.request_sweep(sm::SweepScope::full);
+        static_cast<void>(lab.run_until(
+            [&] {
+                lab.request_sweep(sm::SweepScope::full);
+                lab.sm->fill(seen);
+                fabrics.insert(seen.fabric.get());
+                for (std::size_t s = 0; seen.view && s < seen.view->switch_nodes.size(); ++s) {
+                    const std::uint32_t node = seen.view->switch_nodes[s];
+                    torn += node < seen.fabric->nodes.size() &&
+                                    seen.fabric->nodes[node].guid() == seen.view->topology.switches[s].guid
+                                ? 0U
+                                : 1U;
+                }
+                return false;
+            },
+            milliseconds{3}));
+    }
+    EXPECT_EQ(torn, 0U);
+    EXPECT_GT(fabrics.size(), 2U);
+}
+
 // An SM that is there and says nothing may be the master.
 TEST(SubnetManager, ASilentSmIsAskedInSeveralSweepsBeforeAnythingIsWritten) {
     LabOptions options;
