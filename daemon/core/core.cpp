@@ -174,10 +174,10 @@ void Core::hand_groups(base::Instant now, Effects& out) {
 
 /// A fabric that was set up anew: the groups that configuration makes follow it.
 void Core::follow_fabric(base::Instant now, Effects& out) {
-    if (sm_.settled_fabric() == registry_fabric_) {
+    if (sm_.settled_sweeps() == registry_sweeps_) {
         return;
     }
-    registry_fabric_ = sm_.settled_fabric();
+    registry_sweeps_ = sm_.settled_sweeps();
     auto seen = std::make_shared<fabric::Snapshot>();
     sm_.fill(*seen);
     sa::RegistryOutputs outputs;

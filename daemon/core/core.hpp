@@ -92,8 +92,8 @@ private:
 
     sm::SubnetManager sm_;
     sa::Registry registry_;
-    std::optional<base::Instant> registry_due_;              ///< when what changed in it goes to the database
-    std::shared_ptr<const fabric::Fabric> registry_fabric_;  ///< what the registry was last shown
+    std::optional<base::Instant> registry_due_;  ///< when what changed in it goes to the database
+    std::uint64_t registry_sweeps_ = 0;  ///< settled_sweeps() when the registry was last shown the fabric
     base::Instant begun_;
     base::WallTime begun_wall_;
     std::shared_ptr<const fabric::Snapshot> snapshot_;

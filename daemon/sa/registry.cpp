@@ -71,16 +71,6 @@ mad::Gid broadcast_mgid(mad::PKey pkey) {
             mad::Guid{0x00000000ffffffffULL}};
 }
 
-std::string gid_text(mad::Gid gid) {
-    std::string text;
-    for (const std::uint64_t half : {gid.prefix, gid.interface_id.value()}) {
-        for (unsigned i = 0; i < 4; ++i) {
-            text += fmt::format("{}{:x}", text.empty() ? "" : ":", (half >> (48U - 16U * i)) & 0xFFFFU);
-        }
-    }
-    return text;
-}
-
 bool has(const mad::SaMad& request, const RecordType& type, std::string_view field) {
     return ((request.component_mask >> type.component(field)) & 1U) != 0;
 }
@@ -174,7 +164,7 @@ void Registry::add_broadcast_group(const View& view, RegistryOutputs& out) {
         {.severity = Severity::info,
          .kind = "group-created",
          .text = fmt::format("broadcast group {}: MLID {}, {} bytes, {} (the slowest host: {})",
-                             gid_text(mgid), group->mlid, mad::mtu_bytes(static_cast<mad::Mtu>(mtu)),
+                             mad::to_string(mgid), group->mlid, mad::mtu_bytes(static_cast<mad::Mtu>(mtu)),
                              rate_text(group->rate), slowest)});
     tables_.groups[mgid] = std::move(group);
     published_.reset();
@@ -187,7 +177,6 @@ void Registry::on_fabric(std::shared_ptr<const View> view, base::Instant now, Re
     }
     proxied_by_.clear();
     add_broadcast_group(*view, out);
-    out.groups_changed = true;  // ways may have changed under the trees
     const std::shared_ptr<const View> before = std::exchange(view_, std::move(view));
     if (before) {
         report_ports(*before, *view_, false, now, out);
@@ -333,7 +322,7 @@ mad::MadStatus Registry::fits(const Request& request, const Group& group, const 
                  .kind = "join-refused",
                  .text = fmt::format("{} (port {}) cannot join {}: {}",
                                      request.view.fabric().nodes[port.at.node].description, port.guid,
-                                     gid_text(group.mgid), reason),
+                                     mad::to_string(group.mgid), reason),
                  .guid = port.node_guid,
                  .port = port.at.port});
         }
@@ -666,7 +655,7 @@ void Registry::on_time(base::Instant now, RegistryOutputs& out) {
             {.severity = Severity::warning,
              .kind = "subscriber-gone",
              .text = fmt::format("{} (LID {}, QP {}) answers no reports: its subscription ends",
-                                 gid_text(gone->subscriber), gone->lid, gone->qpn)});
+                                 mad::to_string(gone->subscriber), gone->lid, gone->qpn)});
     }
     const std::size_t before = tables_.services.size();
     std::erase_if(tables_.services, [&](const auto& item) {

@@ -50,8 +50,11 @@ Daemon::Daemon(DaemonOptions options) : options_(std::move(options)) {}
 Daemon::~Daemon() {
     // Producers first, then what they post into.
     api_.reset();
-    sa_.reset();
+    if (sa_) {
+        sa_->stop();  // it sends by the transport, whose thread posts to it until the transport is gone
+    }
     transport_.reset();
+    sa_.reset();
     router_.reset();
     writer_.reset();
 }

@@ -33,9 +33,15 @@ SaWorker::SaWorker(const sa::SaConfig& config, Send send, Forward forward)
       thread_([this] { run(); }) {}
 
 SaWorker::~SaWorker() {
+    stop();
+}
+
+void SaWorker::stop() {
     stopping_ = true;
     inbox_.close();
-    thread_.join();
+    if (thread_.joinable()) {
+        thread_.join();
+    }
 }
 
 void SaWorker::post(mad::WireMad&& mad) {

@@ -29,6 +29,9 @@ public:
     SaWorker(const SaWorker&) = delete;
     SaWorker& operator=(const SaWorker&) = delete;
 
+    /// Ends the thread; what is posted from then on is lost. Before the transport goes, which the thread
+    /// sends by.
+    void stop();
     /// Full: the MAD is lost, as on the wire; its sender asks again.
     void post(mad::WireMad&& mad);
     void show(std::shared_ptr<const fabric::Snapshot> snapshot);

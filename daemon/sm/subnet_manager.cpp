@@ -652,6 +652,7 @@ void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& o
     }
     fabric_ = working_;
     settled_ = fabric_;
+    ++settled_sweeps_;
     out.emplace_back(Persist{{fabric_record()}});
     const bool first = mode_ != SmMode::up;
     set_mode(SmMode::up, done.failures().empty()

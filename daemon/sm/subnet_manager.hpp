@@ -76,8 +76,8 @@ public:
     /// The same, but for one that tries again what failed, and may fail again and again.
     [[nodiscard]] bool only_retries_left() const;
     [[nodiscard]] fabric::SmMode mode() const { return mode_; }
-    /// The fabric that was last set up whole; null before. The same pointer until another sweep changed it.
-    [[nodiscard]] const std::shared_ptr<const fabric::Fabric>& settled_fabric() const { return settled_; }
+    /// How often a sweep has set the fabric up whole. Joins and leaves between sweeps do not count.
+    [[nodiscard]] std::uint64_t settled_sweeps() const { return settled_sweeps_; }
 
 private:
     struct Idle {};
@@ -198,7 +198,8 @@ private:
     MulticastGroups groups_;
     std::map<mad::Guid, MftRow> groups_programmed_;  ///< multicast tables that are known, by switch
     std::optional<base::Instant> groups_due_;
-    std::shared_ptr<const fabric::Fabric> settled_;
+    std::shared_ptr<const fabric::Fabric> settled_;  ///< last set up whole
+    std::uint64_t settled_sweeps_ = 0;
     AcknowledgedPorts acknowledged_;
     std::set<std::pair<mad::Guid, mad::PortNum>> refusals_told_;  ///< since the configuration was read
     mad::Lid sm_lid_{};
