@@ -19,7 +19,6 @@ constexpr std::uint8_t kEightVls = 4;      // VLCap code
 constexpr std::uint8_t kVlArbEntries = 8;  // as today's switches and adapters report
 constexpr std::uint16_t kLinearFdbCap = 0xC000;
 constexpr std::uint16_t kMulticastFdbCap = 0x2000;
-constexpr std::uint16_t kMulticastTopNone = 0xBFFF;
 constexpr std::uint16_t kPKeysSwitch = 32;
 constexpr std::uint16_t kPKeysAdapter = 128;
 constexpr std::uint64_t kLinkLocalPrefix = 0xFE80000000000000ULL;

@@ -485,4 +485,12 @@ std::string join_lines(const std::vector<std::string>& lines) {
     return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
+std::string wrong(const Lab& lab, std::set<std::uint32_t> left_out) {
+    return join_lines(problems(lab, CheckOptions{std::move(left_out), false, 4000}));
+}
+
+std::string wrong(const Lab& lab) {
+    return wrong(lab, {});
+}
+
 }  // namespace ibf::test

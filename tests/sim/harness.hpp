@@ -140,6 +140,9 @@ struct CheckOptions {
 };
 [[nodiscard]] std::vector<std::string> problems(const Lab& lab, const CheckOptions& options);
 [[nodiscard]] std::string join_lines(const std::vector<std::string>& lines);
+/// The same in one text; empty: all is well.
+[[nodiscard]] std::string wrong(const Lab& lab, std::set<std::uint32_t> left_out);
+[[nodiscard]] std::string wrong(const Lab& lab);
 
 /// Generator or file; fails the test when it cannot be loaded.
 [[nodiscard]] routing::Netlist netlist(const std::string& spec);
