@@ -27,7 +27,6 @@ struct LanePort {
     /// Equal here, a port has the tables that it had: a link that goes down and up changes none.
     [[nodiscard]] bool same_lanes(const LanePort& other) const;
     [[nodiscard]] bool has_arbitration_block(std::size_t block) const;
-    bool operator==(const LanePort&) const = default;
 };
 
 /// A management agent: a switch with all its ports, or a port of an adapter or router as port 0 of one.

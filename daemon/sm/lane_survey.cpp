@@ -14,7 +14,7 @@ using mad::Completion;
 /// A switch may take long to fill all its mappings (C37); asking again would be the second of two at once.
 constexpr base::Duration kSetTimeout = std::chrono::seconds{2};
 
-/// Questions of a port: its mappings by input port, then its arbitration blocks.
+/// How many mappings a port is asked for.
 std::size_t mappings_of(const LaneDevice& device) {
     return device.has_maps ? device.ports.size() : 0;
 }
@@ -171,20 +171,21 @@ bool LaneSurvey::take_device(Slot& slot) {
     return true;
 }
 
+/// Reading first, port by port, then what is to be mended.
 std::optional<mad::Request> LaneSurvey::question(Device& device) {
     Work& work = *device.work;
-    for (; device.unread.any(); device.unread.reset(work.exit)) {
-        if (work.step == 0 || !device.unread.test(work.exit)) {
+    while (device.unread.any()) {
+        if (work.step == 0) {
             work.exit = 0;
-            work.step = 0;
             while (!device.unread.test(work.exit)) {
                 ++work.exit;
             }
             work.tables.forget(work.exit);
         }
-        if (auto request = next_read(device)) {
+        if (auto request = next_of_port(device)) {
             return request;
         }
+        device.unread.reset(work.exit);
         work.step = 0;
     }
     if (!work.planned) {
@@ -203,7 +204,8 @@ std::optional<mad::Request> LaneSurvey::question(Device& device) {
     return request;
 }
 
-std::optional<mad::Request> LaneSurvey::next_read(Device& device) const {
+/// The next question about the port being read. Blocks that it cannot hold are not asked for: they are empty.
+std::optional<mad::Request> LaneSurvey::next_of_port(Device& device) {
     Work& work = *device.work;
     const std::size_t mappings = mappings_of(device.lanes);
     mad::Request request;
@@ -231,19 +233,26 @@ void LaneSurvey::start_writing(Device& device) {
     LanePlan plan = plan_lanes(device.lanes, work.tables);
     work.planned = true;
     work.writes = std::move(plan.writes);
-    work.wrong = std::move(plan.wrong);
-    work.written = 0;
+    if (!plan.wrong.empty()) {  // else it was mended before a sweep came between
+        work.wrong = std::move(plan.wrong);
+    }
 }
 
 void LaneSurvey::finish(Device& device) {
     const Work& work = *device.work;
+    const auto tell = [&](LaneFinding::Kind kind, const std::string& outcome) {
+        findings_.push_back(
+            {kind, {device.lanes.node}, device.lanes.at.port, fmt::format("{}: {}", work.wrong, outcome)});
+    };
     if (work.written > 0) {
         keep(device, work.tables);
-        findings_.push_back(
-            {LaneFinding::Kind::mended,
-             {device.lanes.node},
-             device.lanes.at.port,
-             fmt::format("{}: mended by {} Set{}", work.wrong, work.written, work.written == 1 ? "" : "s")});
+    }
+    if (work.refused) {
+        tell(LaneFinding::Kind::refused, fmt::format("a Set was refused with status 0x{:04x} ({})",
+                                                     *work.refused, mad::status_text(*work.refused)));
+    } else if (work.written > 0) {
+        tell(LaneFinding::Kind::mended,
+             fmt::format("mended by {} Set{}", work.written, work.written == 1 ? "" : "s"));
     }
     device.work.reset();
 }
@@ -311,16 +320,14 @@ void LaneSurvey::take(Device& device, const Completion& completion) {
 }
 
 /// Refused twice. Of a question that is the word on all further ones of its kind about this port; of a Set,
-/// the end of mending.
+/// on all of its kind.
 void LaneSurvey::pass_over(Device& device, const Completion& completion) {
     Work& work = *device.work;
     if (completion.request.method == mad::Method::set) {
-        findings_.push_back({LaneFinding::Kind::refused,
-                             {device.lanes.node},
-                             device.lanes.at.port,
-                             fmt::format("{}: the Set was refused with status 0x{:04x} ({})", work.wrong,
-                                         completion.status, mad::status_text(completion.status))});
-        work.writes.clear();
+        work.refused = completion.status;
+        std::erase_if(work.writes, [&](const LaneWrite& write) {
+            return write.attribute == completion.request.attribute;
+        });
         return;
     }
     const std::size_t mappings = mappings_of(device.lanes);

@@ -81,6 +81,7 @@ private:
         std::vector<LaneWrite> writes;  ///< next one first
         std::string wrong;
         std::size_t written = 0;
+        std::optional<mad::MadStatus> refused;  ///< a Set, and by what
     };
     struct Device {
         LaneDevice lanes;
@@ -102,7 +103,7 @@ private:
     [[nodiscard]] std::optional<mad::Request> next_of(Slot& slot);
     [[nodiscard]] bool take_device(Slot& slot);
     [[nodiscard]] std::optional<mad::Request> question(Device& device);
-    [[nodiscard]] std::optional<mad::Request> next_read(Device& device) const;
+    [[nodiscard]] static std::optional<mad::Request> next_of_port(Device& device);
     void start_writing(Device& device);
     void finish(Device& device);
     void reread(Device& device, const std::bitset<256>& ports);

@@ -29,7 +29,7 @@ std::optional<base::Instant> SubnetManager::survey_due() const {
     if (!may_survey()) {
         return std::nullopt;
     }
-    return surveyed_sweeps_ != settled_sweeps_ ? std::optional{base::Instant{}} : survey_.due();
+    return surveyed_sweeps_ != settled_sweeps_ ? std::optional{survey_from_} : survey_.due();
 }
 
 void SubnetManager::ask_lanes(base::Instant now) {

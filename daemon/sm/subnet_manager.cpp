@@ -23,6 +23,8 @@ using Severity = fabric::EventRecord::Severity;
 /// Requests kept waiting in the transaction table: enough that every device with a free window finds work.
 constexpr std::size_t kQueueAhead = 4096;
 constexpr base::Duration kRetryFirst = std::chrono::seconds{1};
+/// From a fabric set up to the survey of its lanes: what follows at once (joins, the last traps) has the wire.
+constexpr base::Duration kRest = std::chrono::milliseconds{500};
 constexpr std::uint8_t kSetMethod = 2;
 
 template <class... Ts>
@@ -662,6 +664,7 @@ void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& o
     fabric_ = working_;
     settled_ = fabric_;
     ++settled_sweeps_;
+    survey_from_ = now + kRest;
     out.emplace_back(Persist{{fabric_record()}});
     const bool first = mode_ != SmMode::up;
     set_mode(SmMode::up, done.failures().empty()

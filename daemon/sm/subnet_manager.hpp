@@ -202,6 +202,7 @@ private:
     TableAudit audit_;
     std::vector<mad::Guid> audit_findings_;  ///< to be told
     LaneSurvey survey_;
+    base::Instant survey_from_{};        ///< it looks at a fabric that was set up not before
     std::uint64_t surveyed_sweeps_ = 0;  ///< settled_sweeps() when the survey was last shown the fabric
     std::shared_ptr<const fabric::Lanes> lanes_;
     std::set<mad::Guid> unreadable_;   ///< switches whose table this sweep could not read

@@ -179,6 +179,15 @@ TEST(LaneSurvey, BeginsWhenTheSubnetIsUpAndReadsEachTableOnce) {
     EXPECT_EQ(lab.events("lanes-mended") + lab.events("lanes-unread"), 0U);
 }
 
+TEST(LaneSurvey, AsksNothingBesideAnotherMaster) {
+    Lab lab(t2(), at("h1"));
+    Rival rival(lab, "h8", mad::SmState::master);
+    lab.start();
+    lab.advance(seconds{30});
+    EXPECT_GT(rival.asked, 0U);
+    EXPECT_EQ(lane_gets(lab) + lane_sets(lab), 0U);
+}
+
 TEST(LaneSurvey, EqualDevicesShareOneValue) {
     Lab lab(t2(), at("h1"));
     survey(lab);
@@ -395,6 +404,7 @@ TEST(FieldCase, C37_slow_optimised_sets_come_one_at_a_time_and_are_waited_for) {
     }
     lab.inject("slow-set * attr=SLtoVLMappingTable delay=400ms");
     survey(lab);
+    lab.advance(seconds{30});
     EXPECT_GE(lab.sets(Attribute::sl2vl_table), 12U);
     EXPECT_EQ(lab.sim.counters().rule_breaks, 0U);
     EXPECT_EQ(lab.snapshot().mads.retried, 0U);
