@@ -7,6 +7,7 @@
 //   truth [tables]   the fabric as it is, as JSON (truth.hpp); with tables, the forwarding tables too
 //   counters         what the simulator and the ports counted
 //   clients          the ports that programs have opened
+//   events NODE      what the driver of an adapter's port told its host, how often each (PortEvents)
 //   help, quit
 #pragma once
 
