@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -43,6 +44,10 @@ struct PathLimits {
     std::uint8_t rate = 0;  ///< rank
     std::uint8_t links = 0;
 };
+
+/// Whether ports with these P_Keys may speak with each other: the same 15 bits, one of the two a full member
+/// (IBA 10.9.3).
+[[nodiscard]] bool share_partition(std::span<const mad::PKey> ours, std::span<const mad::PKey> theirs);
 
 class View {
 public:
