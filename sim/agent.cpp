@@ -202,7 +202,10 @@ Answer Agent::set_pkeys(PortRef at, const mad::Smp& request) {
     const mad::PKeyBlock keys = mad::decode_pkey_block(request.data);
     const std::size_t first = block * kPKeysPerBlock;
     const std::size_t count = std::min<std::size_t>(kPKeysPerBlock, port.pkeys.size() - first);
-    std::copy_n(keys.keys.begin(), count, port.pkeys.begin() + static_cast<std::ptrdiff_t>(first));
+    const auto held = port.pkeys.begin() + static_cast<std::ptrdiff_t>(first);
+    port.events.pkey_change +=
+        std::equal(held, held + static_cast<std::ptrdiff_t>(count), keys.keys.begin()) ? 0U : 1U;
+    std::copy_n(keys.keys.begin(), count, held);
     return get_pkeys(at, request);
 }
 

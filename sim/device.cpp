@@ -173,6 +173,17 @@ mad::VlArbBlock Port::vl_arb_block(std::size_t block) const {
     return block == 1 ? power_up_arbitration(info) : mad::VlArbBlock{};
 }
 
+void Port::store(const mad::PortInfo& value) {
+    const bool was_active = info.state == mad::PortState::active;
+    const bool is_active = value.state == mad::PortState::active;
+    events.active += !was_active && is_active ? 1U : 0U;
+    events.error += was_active && !is_active ? 1U : 0U;
+    events.lid_change += value.lid != info.lid ? 1U : 0U;
+    events.sm_change += value.sm_lid != info.sm_lid || value.sm_sl != info.sm_sl ? 1U : 0U;
+    info = value;
+    info.wire = mad::encode(value);
+}
+
 mad::PKey Port::pkey(std::size_t index) const {
     if (pkeys.empty()) {
         return index == 0 ? mad::kPKeyDefaultFull : mad::PKey{};

@@ -61,9 +61,21 @@ struct PortTables {
     base::Instant mkey_lease_end{};  ///< zero: the lease does not run
 };
 
+/// What an adapter's driver told its host of the port, how often each: Linux's IB_EVENT_*. Whether a driver
+/// speaks of a new SM's LID differs: mlx4 and mlx5 do not.
+struct PortEvents {
+    std::uint32_t active = 0;
+    std::uint32_t error = 0;
+    std::uint32_t lid_change = 0;
+    std::uint32_t sm_change = 0;
+    std::uint32_t client_reregister = 0;
+    std::uint32_t pkey_change = 0;
+};
+
 struct Port {
     mad::PortInfo info;
     Traffic traffic;
+    PortEvents events;
     std::unique_ptr<PortTables> extra;  ///< see tables()
     std::vector<mad::PKey> pkeys;       ///< empty: the power-up table, 0xFFFF at index 0
     std::uint32_t peer_node = kNoNode;  ///< as cabled, whether the cable works or not
@@ -75,10 +87,7 @@ struct Port {
     bool cable_out = false;      ///< pulled by a fault
     bool transmit_dead = false;  ///< one-way fault: what leaves here is lost
 
-    void store(const mad::PortInfo& value) {
-        info = value;
-        info.wire = mad::encode(value);
-    }
+    void store(const mad::PortInfo& value);
     [[nodiscard]] PortTables& tables();
     /// Block 1..4 of VLArbitrationTable: as written, else as after power-on (each lane its turn, low
     /// priority).

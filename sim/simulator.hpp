@@ -78,6 +78,10 @@ struct Fault {
 /// Errors: parse, with the line and the nearest right word.
 [[nodiscard]] base::Result<std::vector<Fault>> parse_faults(std::string_view text, const std::string& origin);
 
+/// The queue pair of management, and the Q_Key of those that speak with it (IBA 10.2.5).
+inline constexpr std::uint32_t kGsiQp = 1;
+inline constexpr std::uint32_t kGsiQKey = 0x80010000;
+
 struct SimCounters {
     std::uint64_t mads = 0;
     std::uint64_t sets = 0;
@@ -113,6 +117,12 @@ public:
     [[nodiscard]] base::Result<ClientId> join(const std::string& node, std::uint8_t port,
                                               std::function<void(mad::WireMad&&)> deliver);
     [[nodiscard]] ClientId join(const Place& place, std::function<void(mad::WireMad&&)> deliver);
+    /// A queue pair above kGsiQp of its own, with Q_Key kGsiQKey, as srp_daemon has one: what it sends comes
+    /// from `qp`, and `deliver` gets what is sent there. A number that is in use at the port is refused.
+    [[nodiscard]] base::Result<ClientId> join_qp(const Place& place, std::uint32_t qp,
+                                                 std::function<void(mad::WireMad&&)> deliver);
+    /// The client is gone: nothing is delivered to it any more.
+    void leave(ClientId client);
     [[nodiscard]] mad::LocalPort local_port(ClientId client) const;
     void set_is_sm(ClientId client, bool on);
     /// What the client at that port answers SMInfo itself: the simulator forwards SMInfo Gets for a port with

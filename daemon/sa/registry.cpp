@@ -178,6 +178,7 @@ void Registry::on_fabric(std::shared_ptr<const View> view, base::Instant now, Re
     proxied_by_.clear();
     add_broadcast_group(*view, out);
     const std::shared_ptr<const View> before = std::exchange(view_, std::move(view));
+    follow_subscribers(out);
     if (before) {
         report_ports(*before, *view_, false, now, out);
         report_ports(*before, *view_, true, now, out);
@@ -186,22 +187,40 @@ void Registry::on_fabric(std::shared_ptr<const View> view, base::Instant now, Re
 
 // --- reports
 
-/// 64 for ports that came and are Active, 65 for ports that went.
+void Registry::follow_subscribers(RegistryOutputs& out) {
+    for (auto& item : tables_.subscriptions) {
+        const std::uint32_t subscriber = view_->by_guid(item->subscriber.interface_id);
+        const mad::LidRange lids = subscriber == kNoEnd ? mad::LidRange{} : view_->ends()[subscriber].lids;
+        if (subscriber == kNoEnd || lids.contains(item->lid)) {
+            continue;
+        }
+        auto moved = std::make_shared<Subscription>(*item);
+        const unsigned path_bits = item->lid.value() & (lids.count() - 1U);
+        moved->lid = mad::Lid{static_cast<std::uint16_t>(lids.base.value() + path_bits)};
+        item = std::move(moved);
+        published_.reset();
+        out.changed = true;
+    }
+}
+
+/// 64 for ports that came or became Active, 65 for ports that went or are Active no more.
 void Registry::report_ports(const View& before, const View& after, bool came, base::Instant now,
                             RegistryOutputs& out) {
     const View& seen = came ? after : before;
     const View& other = came ? before : after;
-    for (std::uint32_t i = 0; i < seen.ends().size(); ++i) {
-        const End& end = seen.ends()[i];
-        const bool active = end.is_switch || seen.fabric().port(end.at).info.state == mad::PortState::active;
-        if (other.by_guid(end.guid) == kNoEnd && active) {
-            report_gid(came ? kTrapGidInService : kTrapGidOutOfService, {config_.subnet_prefix, end.guid}, {},
-                       i, now, out);
+    const auto serves = [](const View& view, const End& end) {
+        return end.is_switch || view.fabric().port(end.at).info.state == mad::PortState::active;
+    };
+    for (const End& end : seen.ends()) {
+        const std::uint32_t there = other.by_guid(end.guid);
+        if (serves(seen, end) && (there == kNoEnd || !serves(other, other.ends()[there]))) {
+            report_gid(came ? kTrapGidInService : kTrapGidOutOfService, {config_.subnet_prefix, end.guid},
+                       seen.pkeys(end), now, out);
         }
     }
 }
 
-void Registry::report_gid(std::uint16_t trap, mad::Gid subject, mad::PKey group_pkey, std::uint32_t end,
+void Registry::report_gid(std::uint16_t trap, mad::Gid subject, std::span<const mad::PKey> pkeys,
                           base::Instant now, RegistryOutputs& out) {
     if (!view_ || tables_.subscriptions.empty()) {
         return;
@@ -218,15 +237,7 @@ void Registry::report_gid(std::uint16_t trap, mad::Gid subject, mad::PKey group_
         if (subscriber == kNoEnd || !wants(*item, report)) {
             continue;
         }
-        const End& to = view_->ends()[subscriber];
-        const auto& keys = view_->pkeys(to);
-        const bool in_group =
-            group_pkey == mad::PKey{} || std::any_of(keys.begin(), keys.end(), [&](mad::PKey key) {
-                return (key.value() & kPartition) == (group_pkey.value() & kPartition);
-            });
-        const bool shares = end == kNoEnd || trap == kTrapGidOutOfService ||
-                            view_->shared_pkey(to, view_->ends()[end], std::nullopt) != mad::PKey{};
-        if (in_group && shares) {
+        if (share_partition(view_->pkeys(view_->ends()[subscriber]), pkeys)) {
             reporter_.send(item, report, now, out.wire);
         }
     }
@@ -308,6 +319,21 @@ bool Registry::may_proxy(const Request& request, const End& port) {
            proxied_by_[request.asker.guid]++ < limits_.proxies_per_port;
 }
 
+mad::MadStatus Registry::refuse_join(const Request& request, mad::Gid mgid, const End& port,
+                                     std::string reason) {
+    if (told_.size() < kToldMost && told_.insert({port.guid, reason}).second) {
+        request.out.events.push_back(
+            {.severity = Severity::warning,
+             .kind = "join-refused",
+             .text = fmt::format("{} (port {}) cannot join {}: {}",
+                                 request.view.fabric().nodes[port.at.node].description, port.guid,
+                                 mad::to_string(mgid), reason),
+             .guid = port.node_guid,
+             .port = port.at.port});
+    }
+    return mad::kSaRequestInvalid;
+}
+
 /// Whether a port can follow a group's traffic, and agrees with what the group is.
 mad::MadStatus Registry::fits(const Request& request, const Group& group, const End& port) {
     const RecordType& type = member_type();
@@ -316,17 +342,7 @@ mad::MadStatus Registry::fits(const Request& request, const Group& group, const 
         return has(request.mad, type, field) && type.get(data, field) != value;
     };
     const auto refuse = [&](std::string reason) {
-        if (told_.size() < kToldMost && told_.insert({port.guid, reason}).second) {
-            request.out.events.push_back(
-                {.severity = Severity::warning,
-                 .kind = "join-refused",
-                 .text = fmt::format("{} (port {}) cannot join {}: {}",
-                                     request.view.fabric().nodes[port.at.node].description, port.guid,
-                                     mad::to_string(group.mgid), reason),
-                 .guid = port.node_guid,
-                 .port = port.at.port});
-        }
-        return mad::kSaRequestInvalid;
+        return refuse_join(request, group.mgid, port, std::move(reason));
     };
     const auto asked_pkey = static_cast<std::uint16_t>(type.get(data, "P_Key"));
     if (has(request.mad, type, "P_Key") && (asked_pkey & kPartition) != (group.pkey.value() & kPartition)) {
@@ -388,7 +404,11 @@ mad::MadStatus Registry::create(const Request& request, mad::Gid mgid, const End
     const auto& data = request.mad.data;
     for (const std::string_view field : {"Q_Key", "TClass", "P_Key", "SL", "FlowLabel"}) {
         if (!has(request.mad, type, field)) {
-            return mad::kSaInsufficientComponents;
+            const mad::PKey pkey{static_cast<std::uint16_t>(mgid.prefix >> 16U)};
+            return mgid == broadcast_mgid(pkey)
+                       ? refuse_join(request, mgid, port,
+                                     fmt::format("partition 0x{:04x} has no IPoIB group", pkey.value()))
+                       : mad::kSaInsufficientComponents;
         }
     }
     const auto state = static_cast<std::uint8_t>(type.get(data, "JoinState"));
@@ -499,7 +519,7 @@ void Registry::join(const Request& request) {
     if (made) {
         const mad::PKey pkey = made->pkey;
         tables_.groups.emplace(mgid, std::move(made));
-        report_gid(kTrapGroupCreated, mgid, pkey, kNoEnd, request.now, request.out);
+        report_gid(kTrapGroupCreated, mgid, {&pkey, 1}, request.now, request.out);
     }
     Group& group = edit(mgid);
     Member& entry = group.members[port->guid];
@@ -557,7 +577,7 @@ void Registry::leave(const Request& request) {
         }
         const mad::PKey pkey = group.pkey;
         tables_.groups.erase(mgid);
-        report_gid(kTrapGroupDeleted, mgid, pkey, kNoEnd, request.now, request.out);
+        report_gid(kTrapGroupDeleted, mgid, {&pkey, 1}, request.now, request.out);
     }
     request.out.changed = true;
     request.out.groups_changed = true;
@@ -714,6 +734,9 @@ void Registry::subscribe(const Request& request) {
         tables_.subscriptions.push_back(std::move(subscription));
     } else if (!wanted) {
         tables_.subscriptions.erase(found);
+    } else {  // once more, perhaps along another path
+        subscription->number = (*found)->number;
+        *found = std::move(subscription);
     }
     published_.reset();
     request.out.changed = true;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,9 @@ private:
     void leave(const Request& request);
     [[nodiscard]] mad::MadStatus create(const Request& request, mad::Gid mgid, const End& port,
                                         MutableGroup& made);
+    /// REQ_INVALID, and an event that says why, once for each port and reason.
+    [[nodiscard]] mad::MadStatus refuse_join(const Request& request, mad::Gid mgid, const End& port,
+                                             std::string reason);
     [[nodiscard]] mad::MadStatus fits(const Request& request, const fabric::Group& group, const End& port);
     [[nodiscard]] mad::MadStatus find_port(const Request& request, mad::Gid gid, const End*& port) const;
     [[nodiscard]] mad::MadStatus may_speak_for(const Request& request, mad::Gid gid, const End*& port) const;
@@ -79,9 +83,12 @@ private:
     void subscribe(const Request& request);
     void reply(const Request& request, mad::MadStatus status) const;
     void add_broadcast_group(const View& view, RegistryOutputs& out);
-    /// Reports one of the SM's own notices 64 to 67 about `subject`; only to who shares `about`'s partition.
-    void report_gid(std::uint16_t trap, mad::Gid subject, mad::PKey group_pkey, std::uint32_t end,
-                    base::Instant now, RegistryOutputs& out);
+    /// Reports one of the SM's own notices 64 to 67 about `subject`, which has these P_Keys; only to who
+    /// shares a partition with it.
+    void report_gid(std::uint16_t trap, mad::Gid subject, std::span<const mad::PKey> pkeys, base::Instant now,
+                    RegistryOutputs& out);
+    /// Subscribers whose LID moved are reported to where they are.
+    void follow_subscribers(RegistryOutputs& out);
     void report_ports(const View& before, const View& after, bool came, base::Instant now,
                       RegistryOutputs& out);
     /// The group, for writing: readers keep the one they have.

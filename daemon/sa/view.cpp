@@ -358,6 +358,17 @@ std::vector<PortRef> View::trace(const End& from, mad::Lid to) const {
     return links;
 }
 
+bool share_partition(std::span<const mad::PKey> ours, std::span<const mad::PKey> theirs) {
+    constexpr unsigned kFull = 0x8000;
+    return std::any_of(ours.begin(), ours.end(), [&](mad::PKey own) {
+        return std::any_of(theirs.begin(), theirs.end(), [&](mad::PKey other) {
+            const unsigned both = static_cast<unsigned>(own.value()) | other.value();
+            const bool same = (own.value() | kFull) == (other.value() | kFull);
+            return same && (both & kFull) != 0 && both != kFull;  // an empty entry is no partition
+        });
+    });
+}
+
 mad::PKey View::shared_pkey(const End& a, const End& b, std::optional<mad::PKey> asked) const {
     constexpr std::uint16_t kFull = 0x8000;
     const auto may_use = [](const std::vector<mad::PKey>& keys, std::uint16_t partition, bool full) {

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -64,6 +65,10 @@ struct WalkedPath {
 };
 /// Whether a path has to lead back as well.
 enum class Ways : std::uint8_t { there, there_and_back };
+
+/// Whether ports with these P_Keys may speak with each other: the same 15 bits, one of the two a full member
+/// (IBA 10.9.3).
+[[nodiscard]] bool share_partition(std::span<const mad::PKey> ours, std::span<const mad::PKey> theirs);
 
 class View {
 public:

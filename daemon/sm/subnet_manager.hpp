@@ -128,11 +128,22 @@ private:
     [[nodiscard]] bool trusts_stored(const fabric::Node& node) const;
     void end_reading(base::Instant now, Effects& out);
     void start_routing(base::Instant now, Effects& out);
+    [[nodiscard]] ProgramInput program_input();
     void start_programming(base::Instant now, Effects& out);
     void add_groups(ProgramInput& input) const;
     void start_groups(base::Instant now);
     void end_groups(const Programmer& done, base::Instant now, Effects& out);
     void keep_groups(const Programmer& done);
+    /// No sweep is under way, and what the last one set up whole is what there is.
+    [[nodiscard]] bool may_touch_settled() const;
+    /// A programming run that is no sweep: of what, but for the scope's own part.
+    [[nodiscard]] ProgramInput begin_short_run(RunScope scope, base::Instant now);
+    /// What it wrote is part of the settled fabric.
+    void end_short_run();
+    void note_lost_clients();
+    [[nodiscard]] std::vector<fabric::PortRef> ports_of_lost_clients() const;
+    void start_reregister(base::Instant now);
+    void end_reregister(const Programmer& done, base::Instant now, Effects& out);
     void end_programming(base::Instant now, Effects& out);
     void settle(const Programmer& done, base::Instant now, Effects& out);
     void keep_tables(const RowsInForce& rows, Effects& out);
@@ -210,6 +221,10 @@ private:
     MulticastGroups groups_;
     std::map<mad::Guid, MftRow> groups_programmed_;  ///< multicast tables that are known, by switch
     std::optional<base::Instant> groups_due_;
+    bool clients_known_ = false;        ///< the SA has what clients had left with it, or began with them
+    std::set<mad::Guid> lost_clients_;  ///< ports whose clients must register anew, and do not know it
+    std::set<mad::Guid> reregister_refused_;  ///< ports that are not asked again
+    std::optional<base::Instant> reregister_due_;
     std::shared_ptr<const fabric::Fabric> settled_;  ///< last set up whole
     std::uint64_t settled_sweeps_ = 0;
     AcknowledgedPorts acknowledged_;

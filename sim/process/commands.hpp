@@ -8,6 +8,7 @@
 //                    VL arbitration
 //   counters         what the simulator and the ports counted
 //   clients          the ports that programs have opened
+//   events NODE      what the driver of an adapter's port told its host, how often each (PortEvents)
 //   help, quit
 #pragma once
 

@@ -128,7 +128,7 @@ void Lab::persist(const db::Batch& batch) {
     ++persisted;
     for (const db::Record& record : batch) {
         std::visit(Overload{
-                       [](const db::FabricRecord&) {},
+                       [this](const db::FabricRecord&) { stored.sa_state = "what clients left"; },
                        [&](const db::LidsRecord& r) { stored.lids = r.lids; },
                        [&](const db::TableRecord& r) { stored.tables.insert_or_assign(r.switch_guid, r); },
                        [&](const db::TableForgetRecord& r) { stored.tables.erase(r.switch_guid); },

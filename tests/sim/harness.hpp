@@ -2,8 +2,8 @@
 //
 // A Lab owns a Simulator and, between start() and stop() or kill(), a SubnetManager joined to it. Effects are
 // executed where they arise: MADs go to the simulator, routes are computed at once by one thread, records go
-// to a db::Stored in memory, so that the next start() finds what a restarted daemon would find. Nothing waits
-// for real time.
+// to a db::Stored in memory, so that the next start() finds what a restarted daemon would find: also that an
+// SA had clients, which here it has none. Nothing waits for real time.
 //
 // With IBF_LAB_TRACE in the environment every event and sweep is printed with its virtual time.
 //

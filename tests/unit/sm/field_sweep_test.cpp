@@ -456,7 +456,8 @@ TEST(FieldCase, C60_without_a_database_lids_are_taken_from_the_fabric) {
     ASSERT_TRUE(lab.run_until_up(seconds{5}));
     EXPECT_EQ(lab.lids(), lids);
     EXPECT_EQ(lab.events("lid-moved"), 0U);
-    EXPECT_EQ(lab.sets(Attribute::port_info), 0U);
+    EXPECT_EQ(lab.sets(Attribute::port_info), 8U) << "each host is asked to register with the SA anew";
+    EXPECT_EQ(lab.events("reregister"), 1U);
 }
 
 TEST(FieldCase, C62_lmc_1_takes_two_roads_and_base_port_0_keeps_lmc_0) {
