@@ -153,16 +153,14 @@ std::string Daemon::transport_name() const {
 
 base::Result<std::unique_ptr<mad::Transport>> Daemon::open_transport() const {
     if (options_.sim_spec.empty()) {
-        mad::UmadOptions umad;
-        const std::string& port = options_.config.port;
-        const auto slash = port.find('/');
-        umad.device = port.substr(0, slash);
-        umad.port = slash == std::string::npos ? std::uint8_t{0}
-                                               : static_cast<std::uint8_t>(std::stoi(port.substr(slash + 1)));
-        if (options_.config.port_guid != mad::Guid{}) {
-            umad.port_guid = options_.config.port_guid;
+        auto umad = mad::parse_umad_port(options_.config.port);
+        if (!umad) {
+            return tl::unexpected(umad.error());
         }
-        return mad::open_umad(umad);
+        if (options_.config.port_guid != mad::Guid{}) {
+            umad->port_guid = options_.config.port_guid;
+        }
+        return mad::open_umad(*umad);
     }
     auto netlist = routing::netlist_from_spec(options_.sim_spec);
     if (!netlist) {
