@@ -415,12 +415,12 @@ std::shared_ptr<const fabric::Snapshot> Daemon::shown_with_activity() {
     if (now == nullptr || sa == nullptr) {
         return now;
     }
-    fabric::SaActivity activity = sa->activity();
-    if (last.of == now && *last.snapshot->sa_activity == activity) {
+    auto activity = sa->activity();
+    if (last.of == now && last.snapshot->sa_activity == activity) {
         return last.snapshot;
     }
     auto copy = std::make_shared<fabric::Snapshot>(*now);
-    copy->sa_activity = std::make_shared<const fabric::SaActivity>(std::move(activity));
+    copy->sa_activity = std::move(activity);
     const std::lock_guard lock(shown_mutex_);
     if (shown_ == now) {  // else it is stale already, and would keep an old fabric alive
         with_activity_ = {std::move(now), copy};
