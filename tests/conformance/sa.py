@@ -412,10 +412,10 @@ class Ours:
 
     def __init__(self, sim, build, host, folder):
         self.log = os.path.join(folder, "ibfabricd.log")
-        socket = os.path.join(folder, "ours.socket")
+        self.socket = os.path.join(folder, "ours.socket")
         self.process = sim.spawn(host, [os.path.join(build, "bin", "ibfabricd"), "--state-dir", os.path.join(folder, "state"),
-                                        "--socket", socket], self.log)
-        self.waiting = [os.path.join(build, "bin", "ibfabric"), "status", "--wait-up", "120", "--socket", socket]
+                                        "--socket", self.socket], self.log)
+        self.waiting = [os.path.join(build, "bin", "ibfabric"), "status", "--wait-up", "120", "--socket", self.socket]
 
     def wait_up(self):
         if subprocess.run(self.waiting, capture_output=True, check=False, timeout=150).returncode != 0:
