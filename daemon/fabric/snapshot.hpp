@@ -12,6 +12,7 @@
 #include "base/time.hpp"
 #include "daemon/fabric/fabric.hpp"
 #include "daemon/fabric/lane_tables.hpp"
+#include "daemon/fabric/sa_activity.hpp"
 #include "daemon/fabric/sa_tables.hpp"
 #include "mad/transactions.hpp"
 #include "routing/routes.hpp"

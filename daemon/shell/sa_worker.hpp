@@ -36,13 +36,15 @@ public:
     void post(mad::WireMad&& mad);
     void show(std::shared_ptr<const fabric::Snapshot> snapshot);
     void replace_config(const sa::SaConfig& config);
-    [[nodiscard]] fabric::SaActivity activity() const;
+    /// As it was a quarter of a second ago at most.
+    [[nodiscard]] std::shared_ptr<const fabric::SaActivity> activity() const;
 
 private:
     void run();
     void look();
     void send_all(sa::DeskOutputs& out);
-    void publish();
+    void wait() const;
+    void publish(base::Instant now);
 
     static constexpr std::size_t kInboxMax = 1U << 16U;
     const Send send_;
@@ -53,12 +55,13 @@ private:
     mutable std::mutex mutex_;  ///< of the next three
     std::shared_ptr<const fabric::Snapshot> newest_;
     std::optional<sa::SaConfig> new_config_;
-    fabric::SaActivity activity_;
+    std::shared_ptr<const fabric::SaActivity> activity_ = std::make_shared<const fabric::SaActivity>();
 
     // The thread's alone.
     sa::Desk desk_;
     std::shared_ptr<const fabric::Snapshot> shown_;
     std::shared_ptr<const sa::View> view_;
+    std::optional<base::Instant> publish_at_;  ///< set: something happened that readers were not told
     std::thread thread_;
 };
 

@@ -536,10 +536,10 @@ class Ours:
 
     def __init__(self, sim, build, host, folder):
         self.log = os.path.join(folder, "ibfabricd.log")
-        socket = os.path.join(folder, "ours.socket")
+        self.socket = os.path.join(folder, "ours.socket")
         self.process = sim.spawn(host, [os.path.join(build, "bin", "ibfabricd"), "--state-dir", os.path.join(folder, "state"),
-                                        "--socket", socket], self.log)
-        self.status = [os.path.join(build, "bin", "ibfabric"), "status", "--socket", socket]
+                                        "--socket", self.socket], self.log)
+        self.status = [os.path.join(build, "bin", "ibfabric"), "status", "--socket", self.socket]
         self.waiting = [*self.status, "--wait-up", "120"]
 
     def wait_up(self):
