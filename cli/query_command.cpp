@@ -1,5 +1,6 @@
 // query: the subnet administrator's records, asked for in band.
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -89,23 +90,34 @@ base::Result<void> apply_ends(const std::vector<std::string>& ends, const Ask& a
 
 // --- the answer
 
-/// Record by record, so that a table of any length is not held as text beside itself.
+/// Output in pieces: a table of any length is not held as text beside itself, and is not written line by
+/// line.
+class Printer {
+public:
+    base::Result<void> add(std::string_view text) {
+        piece_ += text;
+        return piece_.size() < kPieceBytes ? base::Result<void>{} : flush();
+    }
+    base::Result<void> flush() { return print(std::exchange(piece_, {})); }
+
+private:
+    static constexpr std::size_t kPieceBytes = 64 * 1024;
+    std::string piece_;
+};
+
 base::Result<void> print_json(const sa::RecordType& type, const Components& shown,
                               const mad::SaReply& reply) {
-    std::string piece = fmt::format("{{\"type\":\"{}\",\"records\":[", type.name());
-    for (std::size_t i = 0; i < reply.count(); ++i) {
+    Printer printer;
+    auto done = printer.add(fmt::format("{{\"type\":\"{}\",\"records\":[", type.name()));
+    for (std::size_t i = 0; done && i < reply.count(); ++i) {
         Json row = Json::object();
         for (const unsigned component : shown) {
             row[std::string(type.fields()[component].name)] = value_json(type, component, reply.record(i));
         }
-        piece += i == 0 ? "\n" : ",\n";
-        piece += row.dump(-1, ' ', false, Json::error_handler_t::replace);
-        if (const auto done = print(piece); !done) {
-            return done;
-        }
-        piece.clear();
+        done =
+            printer.add((i == 0 ? "\n" : ",\n") + row.dump(-1, ' ', false, Json::error_handler_t::replace));
     }
-    return print(piece + "]}\n");
+    return done.and_then([&] { return printer.add("]}\n"); }).and_then([&] { return printer.flush(); });
 }
 
 base::Result<void> print_lines(const sa::RecordType& type, const Components& shown,
@@ -127,12 +139,12 @@ base::Result<void> print_lines(const sa::RecordType& type, const Components& sho
 }
 
 base::Result<void> print_blocks(const sa::RecordType& type, const mad::SaReply& reply) {
-    for (std::size_t i = 0; i < reply.count(); ++i) {
-        if (const auto done = print((i == 0 ? "" : "\n") + record_text(type, reply.record(i))); !done) {
-            return done;
-        }
+    Printer printer;
+    base::Result<void> done;
+    for (std::size_t i = 0; done && i < reply.count(); ++i) {
+        done = printer.add((i == 0 ? "" : "\n") + record_text(type, reply.record(i)));
     }
-    return {};
+    return done.and_then([&] { return printer.flush(); });
 }
 
 base::Result<void> print_reply(const Session& session, const QueryOptions& options,

@@ -71,6 +71,7 @@ constexpr std::array kLooks{
     NamedLook{"LinearForwardingTable", Look::bytes},
     NamedLook{"MulticastForwardingTable", Look::words},
     NamedLook{"P_KeyTable", Look::words},
+    NamedLook{"VLArbitrationTable", Look::bytes},
     NamedLook{"SMState", Look::sm_state},
     NamedLook{"ServiceIDMSB", Look::hex},
     NamedLook{"ServiceIDLSB", Look::hex},

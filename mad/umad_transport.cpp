@@ -27,7 +27,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr const char* kSysfsRoot = SYS_INFINIBAND;
-constexpr int kReceivePollMs = 200;  ///< how long a stop may take
+constexpr int kReceivePollMs = 200;       ///< how long a stop may take
+constexpr int kClientReceivePollMs = 10;  ///< for a program that asks and ends, people wait for it
 constexpr milliseconds kReceiveErrorPause{100};
 constexpr unsigned kReceiveErrorsMost = 20;    ///< in a row, two seconds: the descriptor is dead
 constexpr milliseconds kKernelTimerSlack{30};  ///< seven ticks at 250 Hz
@@ -161,10 +162,11 @@ void UmadTransport::start(Sink sink) {
 /// fails.
 void UmadTransport::receive_loop(const Sink& sink) {
     UmadBuffer buffer;
+    const int poll_ms = agents_.directed < 0 ? kClientReceivePollMs : kReceivePollMs;
     unsigned failures = 0;  // in a row
     while (!stopping_) {
         int length = sizeof(MadBuffer);
-        const int agent = umad_recv(port_, buffer.umad(), &length, kReceivePollMs);
+        const int agent = umad_recv(port_, buffer.umad(), &length, poll_ms);
         if (agent == -ETIMEDOUT || agent == -EAGAIN || agent == -EINTR) {
             continue;
         }

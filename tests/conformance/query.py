@@ -253,6 +253,7 @@ def judge(name, client, build, manager):
     report(f"{name}: classportinfo", lambda: check_class_port_info(client))
     report(f"{name}: group members, mft", lambda: check_multicast(client, os.path.join(build, "bin", "sa_client"), hosts))
     report(f"{name}: names", lambda: check_names(client, truth))
+    report(f"{name}: beside the SM", lambda: check_table(Client(client.sim, build, hosts[0]), "node"))  # on its port
     report(f"{name}: exit codes", lambda: check_exit_codes(client, own_sa))
     if own_sa:
         report(f"{name}: activity", lambda: check_activity(client, manager))
