@@ -3,7 +3,6 @@
 #include "daemon/sm/subnet_manager.hpp"
 
 namespace ibf::sm {
-
 namespace {
 
 using Severity = fabric::EventRecord::Severity;
@@ -56,7 +55,7 @@ void SubnetManager::on_lanes(const mad::Completion& completion) {
 }
 
 void SubnetManager::tell_lanes(base::Instant now, Effects& out) {
-    if (auto news = survey_.news(now)) {
+    if (auto news = std::holds_alternative<Idle>(phase_) ? survey_.news(now) : nullptr) {
         lanes_ = std::move(news);
         ++version_;
     }
