@@ -22,7 +22,7 @@ _ibfabric_sim() {
                 choices+=" reboot dead alive link-down link-up flap remove-node add-node trap mute-traps"
                 choices+=" corrupt-node-info one-way at"
             elif [[ $previous == truth ]]; then
-                choices="tables"
+                choices="tables lanes"
             else
                 choices="attr= method= count= probability= delay= number="
             fi

@@ -77,6 +77,9 @@ struct Port {
         info.wire = mad::encode(value);
     }
     [[nodiscard]] PortTables& tables();
+    /// Block 1..4 of VLArbitrationTable: as written, else as after power-on (each lane its turn, low
+    /// priority).
+    [[nodiscard]] mad::VlArbBlock vl_arb_block(std::size_t block) const;
     [[nodiscard]] mad::PKey pkey(std::size_t index) const;
 };
 
@@ -107,6 +110,9 @@ struct Device {
         return lid.value() < lft.size() ? lft[lid.value()] : mad::kLftDrop;
     }
     [[nodiscard]] mad::Sl2VlTable sl2vl_table(mad::PortNum in, mad::PortNum out) const;
+    /// The power-up mappings become entries that can be written.
+    void write_out_sl2vl();
+    [[nodiscard]] mad::Sl2VlTable& sl2vl_entry(mad::PortNum in, mad::PortNum out);
     /// P_Keys that the port can hold.
     [[nodiscard]] std::size_t pkey_capacity(mad::PortNum port) const;
 };

@@ -103,6 +103,14 @@ mad::PKeyBlock Simulator::pkeys(std::uint32_t node, mad::PortNum port, std::uint
     return keys;
 }
 
+mad::Sl2VlTable Simulator::sl2vl(std::uint32_t node, mad::PortNum in, mad::PortNum out) const {
+    return std::as_const(impl_->engine).world().device(node).sl2vl_table(in, out);
+}
+
+mad::VlArbBlock Simulator::vl_arb(std::uint32_t node, mad::PortNum port, std::uint8_t block) const {
+    return std::as_const(impl_->engine).world().port({node, port}).vl_arb_block(block);
+}
+
 bool Simulator::present(std::uint32_t node) const {
     return std::as_const(impl_->engine).world().device(node).present;
 }
@@ -135,6 +143,16 @@ void Simulator::set_port_info(std::uint32_t node, mad::PortNum port, const mad::
 
 void Simulator::set_switch_info(std::uint32_t node, const mad::SwitchInfo& info) {
     impl_->engine.world().device(node).switch_info = info;
+}
+
+void Simulator::set_sl2vl(std::uint32_t node, mad::PortNum in, mad::PortNum out,
+                          const mad::Sl2VlTable& table) {
+    impl_->engine.world().device(node).sl2vl_entry(in, out) = table;
+}
+
+void Simulator::set_vl_arb(std::uint32_t node, mad::PortNum port, std::uint8_t block,
+                           const mad::VlArbBlock& entries) {
+    impl_->engine.world().device(node).ports[port.value()].tables().vl_arb[block - 1U] = entries;
 }
 
 void Simulator::set_node_guid(std::uint32_t node, mad::Guid guid) {

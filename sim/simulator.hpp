@@ -140,6 +140,8 @@ public:
     [[nodiscard]] mad::SwitchInfo switch_info(std::uint32_t node) const;
     [[nodiscard]] std::uint8_t lft_entry(std::uint32_t node, mad::Lid lid) const;
     [[nodiscard]] mad::PKeyBlock pkeys(std::uint32_t node, mad::PortNum port, std::uint16_t block) const;
+    [[nodiscard]] mad::Sl2VlTable sl2vl(std::uint32_t node, mad::PortNum in, mad::PortNum out) const;
+    [[nodiscard]] mad::VlArbBlock vl_arb(std::uint32_t node, mad::PortNum port, std::uint8_t block) const;
     [[nodiscard]] bool present(std::uint32_t node) const;
     [[nodiscard]] const SimCounters& counters() const;
     /// Follows the switches' own tables from a CA port to a LID: the (node, exit port) steps. Errors:
@@ -160,6 +162,10 @@ public:
     void set_lft_entry(std::uint32_t node, mad::Lid lid, std::uint8_t port);
     void set_port_info(std::uint32_t node, mad::PortNum port, const mad::PortInfo& info);
     void set_switch_info(std::uint32_t node, const mad::SwitchInfo& info);
+    /// Of an adapter the table of port `out`.
+    void set_sl2vl(std::uint32_t node, mad::PortNum in, mad::PortNum out, const mad::Sl2VlTable& table);
+    void set_vl_arb(std::uint32_t node, mad::PortNum port, std::uint8_t block,
+                    const mad::VlArbBlock& entries);
     void set_node_guid(std::uint32_t node, mad::Guid guid);
 
 private:

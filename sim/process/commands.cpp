@@ -12,7 +12,7 @@ namespace ibf::sim {
 namespace {
 
 constexpr const char* kHelp =
-    "truth [tables]   the fabric as it is, as JSON; with the forwarding tables\n"
+    "truth [tables|lanes]  the fabric as it is, as JSON; with the forwarding tables, or those of the lanes\n"
     "counters         what the simulator and the ports counted\n"
     "clients          the ports that programs have opened\n"
     "quit             end the simulation\n"
@@ -24,6 +24,9 @@ constexpr const char* kHelp =
     "      [count=N] [probability=P] [delay=TIME] [number=STATUS]\n"
     "  trap NODE[/PORT] number=N   mute-traps NODE   corrupt-node-info NODE\n";
 
+constexpr std::array kTruths{std::pair{std::string_view{"truth"}, TruthTables::left_out},
+                             std::pair{std::string_view{"truth tables"}, TruthTables::included},
+                             std::pair{std::string_view{"truth lanes"}, TruthTables::lanes}};
 constexpr std::array<std::string_view, 5> kCommands{"truth", "counters", "clients", "help", "quit"};
 constexpr std::size_t kWordMax = 64;  // longer ones are not worth repeating
 
@@ -87,9 +90,10 @@ CommandAnswer run_command(const std::string& line, Simulator& simulator, const S
     if (word == "help") {
         return {.text = std::string(kHelp) + "ok\n", .quit = false};
     }
-    if (word == "truth" || word == "truth tables") {
-        const TruthTables tables = word == "truth" ? TruthTables::left_out : TruthTables::included;
-        return {.text = truth_json(simulator, tables) + "\nok\n", .quit = false};
+    for (const auto& [command, tables] : kTruths) {
+        if (word == command) {
+            return {.text = truth_json(simulator, tables) + "\nok\n", .quit = false};
+        }
     }
     if (word == "counters") {
         return {.text = counters_text(simulator, report) + "ok\n", .quit = false};

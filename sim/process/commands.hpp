@@ -4,7 +4,8 @@
 // line that is no command below is a fault as in a fault script (simulator.hpp), which strikes at once, or
 // after "at TIME" from now.
 //
-//   truth [tables]   the fabric as it is, as JSON (truth.hpp); with tables, the forwarding tables too
+//   truth [tables|lanes]  the fabric as it is, as JSON (truth.hpp); with the forwarding tables, or SL2VL and
+//                    VL arbitration
 //   counters         what the simulator and the ports counted
 //   clients          the ports that programs have opened
 //   help, quit
