@@ -23,6 +23,8 @@ using Severity = fabric::EventRecord::Severity;
 /// Requests kept waiting in the transaction table: enough that every device with a free window finds work.
 constexpr std::size_t kQueueAhead = 4096;
 constexpr base::Duration kRetryFirst = std::chrono::seconds{1};
+/// From a fabric set up to the survey of its lanes: what follows at once (joins, the last traps) has the wire.
+constexpr base::Duration kRest = std::chrono::milliseconds{500};
 constexpr std::uint8_t kSetMethod = 2;
 
 template <class... Ts>
@@ -55,6 +57,7 @@ void SubnetManager::begin(base::Instant now, Effects& out) {
 
 void SubnetManager::run(base::Instant now, Effects& out) {
     tell_audit(now, out);
+    tell_lanes(now, out);
     bool again = true;
     while (again) {
         again = feed();
@@ -100,6 +103,9 @@ void SubnetManager::dispatch(const Completion& completion, base::Instant now) {
     const Tag tag = Tag::unpack(completion.tag);
     if (tag.ask == Ask::audit_lft) {
         return on_audit(completion, now);
+    }
+    if (tag.ask == Ask::lanes) {
+        return on_lanes(completion);
     }
     sweep_timeouts_ += completion.kind == Completion::Kind::timeout ? 1U : 0U;
     if (tag.epoch != epoch_) {
@@ -186,6 +192,7 @@ void SubnetManager::on_time(base::Instant now, Effects& out) {
         want_sweep(SweepScope::light, "interval", now);
     }
     ask_audit(now);
+    ask_lanes(now);
     run(now, out);
 }
 
@@ -200,6 +207,9 @@ std::optional<base::Instant> SubnetManager::next_deadline() const {
     if (std::holds_alternative<Idle>(phase_)) {
         if (const auto audit = audit_.due(); audit && may_audit()) {
             sooner(*audit);
+        }
+        if (const auto survey = survey_due()) {
+            sooner(*survey);
         }
         if (pending_) {
             sooner(pending_->not_before);
@@ -265,12 +275,10 @@ void SubnetManager::on_audit(const Completion& completion, base::Instant now) {
 
 void SubnetManager::tell_audit(base::Instant now, Effects& out) {
     for (const mad::Guid guid : std::exchange(audit_findings_, {})) {
-        const std::uint32_t node = fabric_->find(guid);
-        announce(
-            Severity::warning, "table-differs",
-            fmt::format("the forwarding table of {} ({}) is not as we left it: it is read and mended",
-                        node == kNoNode ? std::string("a switch") : fabric_->nodes[node].description, guid),
-            guid, {}, now, out);
+        announce(Severity::warning, "table-differs",
+                 fmt::format("the forwarding table of {} is not as we left it: it is read and mended",
+                             name_of(guid)),
+                 guid, {}, now, out);
     }
 }
 
@@ -388,6 +396,9 @@ void SubnetManager::end_discovery(base::Instant now, Effects& out) {
     Discovery::Result result = std::get<Discovery>(phase_).take();
     working_ = std::make_shared<Fabric>(std::move(result.fabric));
     change_unread_ = std::move(result.change_unread);
+    for (const mad::Guid owner : result.reset) {
+        survey_.forget(owner);
+    }
     discovery_incomplete_ = result.incomplete;
     light_count_ = 0;
     if (!local_port_ready(now, out)) {
@@ -653,6 +664,7 @@ void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& o
     fabric_ = working_;
     settled_ = fabric_;
     ++settled_sweeps_;
+    survey_from_ = now + kRest;
     out.emplace_back(Persist{{fabric_record()}});
     const bool first = mode_ != SmMode::up;
     set_mode(SmMode::up, done.failures().empty()

@@ -24,6 +24,7 @@
 #include "daemon/sm/discovery.hpp"
 #include "daemon/sm/effects.hpp"
 #include "daemon/sm/event_log.hpp"
+#include "daemon/sm/lane_survey.hpp"
 #include "daemon/sm/lid_plan.hpp"
 #include "daemon/sm/light_sweep.hpp"
 #include "daemon/sm/programmer.hpp"
@@ -110,6 +111,11 @@ private:
     void ask_audit(base::Instant now);
     void on_audit(const mad::Completion& completion, base::Instant now);
     void tell_audit(base::Instant now, Effects& out);
+    [[nodiscard]] bool may_survey() const;
+    [[nodiscard]] std::optional<base::Instant> survey_due() const;
+    void ask_lanes(base::Instant now);
+    void on_lanes(const mad::Completion& completion);
+    void tell_lanes(base::Instant now, Effects& out);
 
     // Sweeps.
     void want_sweep(SweepScope scope, std::string reason, base::Instant not_before);
@@ -156,6 +162,8 @@ private:
     void announce_changes(const fabric::Fabric* before, base::Instant now, Effects& out);
     void announce_isolations(base::Instant now, Effects& out);
     void announce_routes(base::Instant now, Effects& out);
+    /// "DESCRIPTION (GUID)", as far as the fabric knows it.
+    [[nodiscard]] std::string name_of(mad::Guid node) const;
     [[nodiscard]] base::WallTime wall(base::Instant now) const;
     [[nodiscard]] db::FabricRecord fabric_record() const;
     [[nodiscard]] db::SweepRecord sweep_record() const;
@@ -193,7 +201,11 @@ private:
     std::map<mad::Guid, Programmed> programmed_;
     TableAudit audit_;
     std::vector<mad::Guid> audit_findings_;  ///< to be told
-    std::set<mad::Guid> unreadable_;         ///< switches whose table this sweep could not read
+    LaneSurvey survey_;
+    base::Instant survey_from_{};        ///< it looks at a fabric that was set up not before
+    std::uint64_t surveyed_sweeps_ = 0;  ///< settled_sweeps() when the survey was last shown the fabric
+    std::shared_ptr<const fabric::Lanes> lanes_;
+    std::set<mad::Guid> unreadable_;   ///< switches whose table this sweep could not read
     std::set<mad::Guid> strange_mft_;  ///< switches that were somebody else's when first seen, until emptied
     MulticastGroups groups_;
     std::map<mad::Guid, MftRow> groups_programmed_;  ///< multicast tables that are known, by switch

@@ -26,6 +26,7 @@ enum class Ask : std::uint8_t {
     probe_silent,
     recheck_port,
     audit_lft,
+    lanes,
     lft_get,
     switch_info_set,
     port0_set,
