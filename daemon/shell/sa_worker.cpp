@@ -21,7 +21,7 @@ mad::RmppLimits rmpp_limits() {
 
 bool same_ground(const fabric::Snapshot& a, const fabric::Snapshot& b) {
     return a.fabric == b.fabric && a.view == b.view && a.programmed == b.programmed &&
-           a.multicast == b.multicast && a.mode == b.mode && a.sm_lid == b.sm_lid;
+           a.multicast == b.multicast && a.lanes == b.lanes && a.mode == b.mode && a.sm_lid == b.sm_lid;
 }
 
 }  // namespace

@@ -30,13 +30,14 @@ from sim_process import Truth, records, report
 
 SKIPPED = 77
 PROGRAMS = ("saquery", "ibqueryerrors")
-# Not q: it asks for SL2VL and VL arbitration records, of tables that the SM neither reads nor writes yet.
-FLOWS = ("c", "v", "s", "e", "m")
+FLOWS = ("c", "v", "s", "e", "m", "q")
 LONG_FLOWS = ("a", "f -s1", "f -s2", "f -s3", "f -s4")
 FLOW_SECONDS = 60
 GROUP = "ff12:601b:ffff::1:ff00:7"
 IPOIB_BROADCAST = "ff12:401b:ffff::ffff:ffff"
 SETTLED_SECONDS = 10
+LANES_SECONDS = 60
+NO_ARBITRATION = "00" * 64  # of a block that the port cannot hold: every entry says "skip"
 TRIES_UNDER_LOSS = 8  # saquery sends its request once
 LOSS = "0.02"
 
@@ -45,10 +46,9 @@ RATE_CODES = {2.5: 2, 10: 3, 30: 4, 5: 5, 20: 6, 40: 7, 60: 8, 80: 9, 120: 10, 1
               100: 16, 200: 17, 300: 18, 28: 19, 50: 20, 400: 21, 600: 22, 800: 23, 1200: 24}
 LANE = {"SDR": 2.5, "DDR": 5, "QDR": 10, "FDR10": 10, "FDR": 14, "EDR": 25, "HDR": 50, "NDR": 100}
 
-# What an SA is asked for beside the tables held against the truth: for each, as many records as OpenSM has. SL2VL and
-# VL arbitration records are not among them: the SM neither reads nor writes those tables yet.
+# What an SA is asked for beside the tables held against the truth: for each, as many records as OpenSM has.
 COMPARED = (("NodeRecord",), ("PortInfoRecord",), ("LinkRecord",), ("SwitchInfoRecord",), ("LFTRecord",), ("SMInfoRecord",),
-            ("GUIDInfoRecord",), ("PKeyTableRecord",),
+            ("GUIDInfoRecord",), ("PKeyTableRecord",), ("SL2VLTableRecord",), ("VLArbitrationTableRecord",),
             ("InformInfoRecord",), ("ServiceRecord",), ("-g",), ("-m",), ("-s",), ("-D",))
 
 
@@ -76,14 +76,11 @@ class Fabric:
         return next(port for port in self.truth.nodes[guid]["ports"] if port["port"] == number)
 
     def rate(self, guid, number):
-        """Of an adapter's port. The truth's word on a switch's outer port lacks what only the capability mask of port 0
-        says, extended speeds."""
         port = self.port(guid, number)
         return LANE[port["speed"]] * int(port["width"].rstrip("x"))
 
     def path(self, source, target):
-        """(MTU code, rate code) of the way from one adapter's LID to another's: MTU cable by cable, rate of the two ends
-        (no cable between switches is slower in the fabrics here)."""
+        """(MTU code, rate code) of the way from one adapter's LID to another's: the least of its cables."""
         at, ends = self.adapters[source], []
         while True:
             ends += [at, self.peer[at]] if self.adapters[target] != at else [at]
@@ -92,7 +89,7 @@ class Fabric:
             at = (ends[-1][0], self.tables[ends[-1][0]][target])
             if len(ends) > 128:
                 raise judges.Disagreement(f"no way from LID {source} to LID {target}")
-        rate = min(self.rate(*self.adapters[lid]) for lid in (source, target))
+        rate = min(self.rate(*end) for end in ends)
         return min(self.port(*end)["mtu"] for end in ends), RATE_CODES[rate]
 
     def groups(self):
@@ -147,6 +144,48 @@ def check_forwarding(sim, node, fabric):
     for lid, table in ours.items():
         judges.require_equal(f"LFTRecords of LID {lid}", theirs[lid], table)
     return f"{len(ours)} tables, {sum(map(len, ours.values()))} entries"
+
+
+def lane_truth(sim):
+    """(LID, input port, exit port) -> mapping and (LID, port, block) -> arbitration entries, in hex digits as on the wire."""
+    truth, maps, blocks = Truth(sim.truth("lanes")), {}, {}
+    for guid, node in truth.nodes.items():
+        for number, row in node["sl2vl"].items():
+            lid = truth.lid_of[guid, int(number)]
+            for entry, mapping in enumerate(row):
+                maps[lid, entry, int(number)] = mapping
+            for block in range(1, 5):
+                blocks[lid, int(number), block] = node["vl_arbitration"][number].get(str(block), NO_ARBITRATION)
+    return maps, blocks
+
+
+def lane_records(text, names):
+    """saquery's dumps of these records: ({name: value of NAMES}, numbers of its rows under VL and Weight) each."""
+    found = []
+    for line in text.split("\n"):
+        if line.endswith("Record dump:"):
+            found.append(({}, []))
+        elif found and (match := re.match(r"\s+(\w+)\.{2,}(\d+)$", line)) and match.group(1) in names:
+            found[-1][0][match.group(1)] = int(match.group(2))
+        elif found and (match := re.match(r"\s+(?:VL\s*|Weight):([\d| ]+)$", line)):
+            found[-1][1].append([int(number) for number in match.group(1).strip("|").split("|")])
+    return found
+
+
+def check_lanes(sim, node):
+    maps, blocks = lane_truth(sim)
+    theirs = collections.defaultdict(list)
+    for key, rows in lane_records(sim.run(node, "saquery", "SL2VLTableRecord"), ("LID", "InPort", "OutPort")):
+        theirs[tuple(key.values())].append("".join(f"{vl:x}" for vl in rows[0]))
+    judges.require_equal("SL2VL records", dict(theirs), {key: [mapping] for key, mapping in maps.items()})
+    theirs = collections.defaultdict(list)
+    for key, rows in lane_records(sim.run(node, "saquery", "VLArbitrationTableRecord"), ("LID", "Port", "Block")):
+        lanes, weights = rows[0] + rows[2], rows[1] + rows[3]
+        theirs[tuple(key.values())].append("".join(f"{vl:02x}{weight:02x}" for vl, weight in zip(lanes, weights)))
+    judges.require_equal("VL arbitration records", dict(theirs), {key: [entries] for key, entries in blocks.items()})
+    sets = [name for name in sim.counters() if name.startswith("kind Set ") and ("SLtoVL" in name or "VLArb" in name)]
+    require("Sets of lane tables that lose nothing", sets, [])
+    return f"{len(maps)} mappings, {len(blocks)} arbitration blocks"
 
 
 def judge_paths(fabric, rows, sources):
@@ -415,12 +454,23 @@ class Ours:
         socket = os.path.join(folder, "ours.socket")
         self.process = sim.spawn(host, [os.path.join(build, "bin", "ibfabricd"), "--state-dir", os.path.join(folder, "state"),
                                         "--socket", socket], self.log)
-        self.waiting = [os.path.join(build, "bin", "ibfabric"), "status", "--wait-up", "120", "--socket", socket]
+        self.status = [os.path.join(build, "bin", "ibfabric"), "status", "--socket", socket]
+        self.waiting = [*self.status, "--wait-up", "120"]
 
     def wait_up(self):
         if subprocess.run(self.waiting, capture_output=True, check=False, timeout=150).returncode != 0:
             with open(self.log, encoding="utf-8", errors="replace") as file:
                 raise RuntimeError(file.read()[-1000:])
+
+    def wait_lanes(self):
+        """Until the lane tables have been read, as 'ibfabric status' tells."""
+        deadline, text = time.monotonic() + LANES_SECONDS, ""
+        while time.monotonic() < deadline:
+            text = subprocess.run(self.status, capture_output=True, text=True, check=False, timeout=30).stdout
+            if (match := re.search(r"(?m)^lanes\s+read (\d+) of (\d+) devices", text)) and match.group(1) == match.group(2):
+                return
+            time.sleep(0.1)
+        raise RuntimeError(f"lane tables not read: {text}")
 
     def stop(self):
         if stop(self.process) != 0:
@@ -443,6 +493,7 @@ def judge(options, sim, reference, opensm, folder):
     check("links", lambda: strangers.check_link_records(sim, asker, fabric.truth))
     check("switches", lambda: check_switches(sim, asker, fabric))
     check("tables", lambda: check_forwarding(sim, asker, fabric))
+    check("lanes", lambda: check_lanes(sim, asker))
     check("paths", lambda: check_paths(sim, asker, fabric, options.sources))
     check("broadcast group", lambda: check_broadcast(sim, asker, fabric))
     check("ibqueryerrors", lambda: check_query_errors(sim, asker))
@@ -485,6 +536,7 @@ def main():
                                        os.path.join(there, "opensm"))
                     reference.wait_up(120)
                 manager.wait_up()
+                manager.wait_lanes()
                 judge(options, sim, other if opensm else None, opensm, folder)
             finally:
                 manager.stop()
