@@ -80,6 +80,7 @@ struct Snapshot {
     std::vector<std::shared_ptr<const routing::LftRow>> programmed;
     std::shared_ptr<const MulticastTables> multicast;  ///< null before the first was written
     std::shared_ptr<const SaTables> sa;                ///< null before the SA began
+    std::vector<JoinRefusal> join_refusals;            ///< newest first, bounded
     /// Up to when a reader asked, not to when the snapshot was published. Null: no SA, or no reader.
     std::shared_ptr<const SaActivity> sa_activity;
     std::vector<SweepReport> sweeps;  ///< newest first, bounded
