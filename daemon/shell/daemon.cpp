@@ -407,7 +407,7 @@ std::shared_ptr<const fabric::Snapshot> Daemon::shown() const {
 std::shared_ptr<const fabric::Snapshot> Daemon::shown_with_activity() {
     std::shared_ptr<const fabric::Snapshot> now;
     WithActivity last;
-    const SaWorker* sa = nullptr;
+    SaWorker* sa = nullptr;
     {
         const std::lock_guard lock(shown_mutex_);
         now = shown_;

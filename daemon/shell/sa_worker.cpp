@@ -58,8 +58,12 @@ void SaWorker::replace_config(const sa::SaConfig& config) {
     new_config_ = config;
 }
 
-fabric::SaActivity SaWorker::activity() const {
-    const std::lock_guard lock(mutex_);
+fabric::SaActivity SaWorker::activity() {
+    constexpr auto kPatience = std::chrono::milliseconds{100};
+    std::unique_lock lock(mutex_);
+    const std::uint64_t question = ++asked_;
+    inbox_.wake();
+    activity_told_.wait_for(lock, kPatience, [&] { return told_ >= question || stopping_; });
     return activity_;
 }
 
@@ -95,7 +99,13 @@ void SaWorker::send_all(sa::DeskOutputs& out) {
     out.for_registry.clear();
 }
 
+/// Copies the counters for who asked for them, and for nobody else.
 void SaWorker::publish() {
+    const std::uint64_t question = asked_;
+    if (question == answered_) {
+        return;
+    }
+    answered_ = question;
     const sa::DeskCounters& counters = desk_.counters();
     fabric::SaActivity activity;
     activity.requests = counters.requests;
@@ -108,8 +118,12 @@ void SaWorker::publish() {
     activity.tables_delivered = desk_.rmpp_counters().delivered;
     activity.tables_failed = desk_.rmpp_counters().failed;
     activity.by_kind = counters.by_kind;
-    const std::lock_guard lock(mutex_);
-    activity_ = std::move(activity);
+    {
+        const std::lock_guard lock(mutex_);
+        activity_ = std::move(activity);
+        told_ = question;
+    }
+    activity_told_.notify_all();
 }
 
 void SaWorker::run() {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -36,7 +37,9 @@ public:
     void post(mad::WireMad&& mad);
     void show(std::shared_ptr<const fabric::Snapshot> snapshot);
     void replace_config(const sa::SaConfig& config);
-    [[nodiscard]] fabric::SaActivity activity() const;
+    /// As of now: the thread is asked for it, and busy with a large table for a moment may be late, in which
+    /// case it is as of when it was last asked for.
+    [[nodiscard]] fabric::SaActivity activity();
 
 private:
     void run();
@@ -50,12 +53,16 @@ private:
     base::Mailbox<mad::WireMad> inbox_{kInboxMax};
     std::atomic<bool> stopping_{false};
 
-    mutable std::mutex mutex_;  ///< of the next three
+    std::mutex mutex_;  ///< of the next four
     std::shared_ptr<const fabric::Snapshot> newest_;
     std::optional<sa::SaConfig> new_config_;
     fabric::SaActivity activity_;
+    std::uint64_t told_ = 0;  ///< the question that activity_ answers
+    std::condition_variable activity_told_;
+    std::atomic<std::uint64_t> asked_{0};  ///< questions for it
 
     // The thread's alone.
+    std::uint64_t answered_ = 0;  ///< questions
     sa::Desk desk_;
     std::shared_ptr<const fabric::Snapshot> shown_;
     std::shared_ptr<const sa::View> view_;
