@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "daemon/api/endpoints.hpp"
+#include "mad/octets.hpp"
 #include "mad/sa_mad.hpp"
 #include "mad/sa_rates.hpp"
 
@@ -272,7 +273,7 @@ std::string producer(std::uint64_t type) {
 Json subscription_row(const Names& names, const Subscription& subscription) {
     const auto bytes = std::span(subscription.inform_info);
     const std::uint64_t trap = big_endian(bytes.subspan(26, 2));
-    const mad::Gid about{big_endian(bytes.subspan(0, 8)), mad::Guid{big_endian(bytes.subspan(8, 8))}};
+    const mad::Gid about = mad::load_gid(bytes, 0);
     const bool generic = bytes[22] != 0;
     Json row;
     row["subscriber"] = mad::to_string(subscription.subscriber);

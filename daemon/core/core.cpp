@@ -116,6 +116,9 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
                },
                event);
     follow_fabric(now, out);
+    if (groups_due_ && now >= *groups_due_) {
+        hand_groups(now, out);
+    }
     if (registry_due_ && now >= *registry_due_) {
         persist_registry(now, out);
     }
@@ -144,8 +147,9 @@ void Core::settle(sa::RegistryOutputs&& from, base::Instant now, Effects& out) {
         constexpr base::Duration kGather = std::chrono::milliseconds{200};  // a swarm of joins is one write
         registry_due_ = now + kGather;
     }
-    if (from.groups_changed) {
-        hand_groups(now, out);
+    if (from.groups_changed && !groups_due_) {
+        constexpr base::Duration kGather = std::chrono::milliseconds{10};  // a swarm of joins is one walk
+        groups_due_ = now + kGather;
     }
 }
 
@@ -191,6 +195,7 @@ void Core::persist_registry(base::Instant now, Effects& out) {
 /// The SM's part of the registry: who is in which tree. Groups that share an MLID are one tree, and who is in
 /// several of them receives if in one of them.
 void Core::hand_groups(base::Instant now, Effects& out) {
+    groups_due_.reset();
     std::map<mad::Mlid, std::map<mad::Guid, bool>> trees;
     for (const auto& [mgid, group] : registry_.tables()->groups) {
         for (const auto& [guid, member] : group->members) {
@@ -225,7 +230,7 @@ void Core::follow_fabric(base::Instant now, Effects& out) {
 
 std::optional<base::Instant> Core::next_deadline() const {
     std::optional<base::Instant> at = sm_.next_deadline();
-    for (const auto& other : {registry_.next_deadline(), registry_due_}) {
+    for (const auto& other : {registry_.next_deadline(), registry_due_, groups_due_}) {
         at = at && other ? std::min(*at, *other) : (at ? at : other);
     }
     return at;

@@ -94,6 +94,7 @@ private:
 
     sm::SubnetManager sm_;
     sa::Registry registry_;
+    std::optional<base::Instant> groups_due_;    ///< when the SM is told who is in which group
     std::optional<base::Instant> registry_due_;  ///< when what changed in it goes to the database
     std::uint64_t registry_sweeps_ = 0;  ///< settled_sweeps() when the registry was last shown the fabric
     std::vector<fabric::JoinRefusal> refusals_;  ///< newest first

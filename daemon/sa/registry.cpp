@@ -134,16 +134,17 @@ void Registry::forget_gone(base::Instant since, base::Instant now, RegistryOutpu
 }
 
 void Registry::forget_ports(const std::set<mad::Guid>& ports, base::Instant now, RegistryOutputs& out) {
-    std::vector<mad::Gid> left;
+    std::map<mad::Gid, std::vector<mad::Guid>> left;
     for (const auto& [mgid, group] : tables_.groups) {
-        if (std::any_of(ports.begin(), ports.end(),
-                        [&, members = &group->members](mad::Guid port) { return members->contains(port); })) {
-            left.push_back(mgid);
+        for (const auto& [guid, member] : group->members) {
+            if (ports.contains(guid)) {
+                left[mgid].push_back(guid);
+            }
         }
     }
-    for (const mad::Gid mgid : left) {
+    for (const auto& [mgid, members] : left) {
         fabric::Group& group = edit(mgid);
-        for (const mad::Guid port : ports) {
+        for (const mad::Guid port : members) {
             remove_member(group, port);
         }
         end_if_empty(mgid, now, out);

@@ -49,11 +49,12 @@ std::string mtu_text(std::uint8_t code) {
 }  // namespace
 
 fabric::Group& Registry::edit(mad::Gid mgid) {
-    auto fresh = std::make_shared<Group>(*tables_.groups.at(mgid));
-    Group& group = *fresh;
-    tables_.groups[mgid] = std::move(fresh);
     published_.reset();
-    return group;
+    std::shared_ptr<const Group>& held = tables_.groups.at(mgid);
+    if (held.use_count() > 1) {  // by a reader; else it is ours alone, and none can come to it meanwhile
+        held = std::make_shared<Group>(*held);
+    }
+    return const_cast<Group&>(*held);  // all are made as Group
 }
 
 /// Joining on behalf of another port is a right of who shares the group's partition with it
@@ -172,7 +173,9 @@ Registry::Refusal Registry::room_for(const Request& request, mad::Gid mgid, cons
         forget_gone(request.now, request.now, request.out);
     }
     if (full()) {
-        tell_limit(request, limits_.groups, "groups in all");
+        const bool of_members = members_ >= limits_.members;
+        tell_limit(request, of_members ? limits_.members : limits_.groups,
+                   of_members ? "members of groups in all" : "groups in all");
         return {mad::kSaNoResources, fmt::format("there are {} groups with {} members, no more are kept",
                                                  tables_.groups.size(), members_)};
     }

@@ -156,7 +156,7 @@ void Registry::follow_wanted(const ConfiguredGroup& wanted, base::Instant now, R
                                                   mad::mtu_bytes(static_cast<mad::Mtu>(target.mtu)),
                                                   rate_text(target.rate), limit_text(common))});
     }
-    tables_.groups[wanted.mgid] = std::make_shared<const Group>(std::move(target));
+    tables_.groups[wanted.mgid] = std::make_shared<Group>(std::move(target));
     touch(out);
 }
 

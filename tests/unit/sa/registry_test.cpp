@@ -108,11 +108,7 @@ TEST(FieldCase, C103_hosts_that_come_and_go) {
             mad::AttributeData data{};
             std::copy_n(mad.data.begin(), data.size(), data.begin());
             const mad::Notice notice = mad::decode_notice(data);
-            std::uint64_t guid = 0;
-            for (unsigned i = 0; i < 8; ++i) {
-                guid = guid << 8U | notice.details[14 + i];
-            }
-            list.emplace_back(notice.trap_number, mad::Guid{guid});
+            list.emplace_back(notice.trap_number, mad::load_gid(notice.details, 6).interface_id);
             bench.registry.on_response([&] {
                 mad::SaMad answer = mad;
                 answer.header.method = 0x86;

@@ -256,6 +256,10 @@ TEST(ConfigFile, MulticastGroupsThatAreWrong) {
         "t.toml:2:10: groups is an integer: expected a list of tables, each begun by [[multicast.groups]]");
     EXPECT_EQ(bad("[multicast]\ngroups = [3]\n"),
               "t.toml:2:11: groups has an integer in its list: expected tables");
+    EXPECT_EQ(
+        bad("[[multicast.groups]]\nipoib = true\n[[multicast.groups.a.b.c]]\nx = [[[{y = [1]}]]]\n"),
+        "t.toml:3:20: unknown key 'a' of a group; its keys are: mgid, ipoib, pkey, mtu, rate, sl, qkey, "
+        "scope");
     EXPECT_EQ(bad("[sa]\nwhen_full = \"bus\"\n"),
               "t.toml:2:13: when_full = 'bus' is unknown; did you mean 'busy'?");
 }
