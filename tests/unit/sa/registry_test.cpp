@@ -176,5 +176,15 @@ TEST(Registry, ReadersKeepTheTablesTheyHave) {
     EXPECT_EQ(bench.registry.tables()->groups.at(RegistryBench::named(1))->members.size(), 2U);
 }
 
+// 45,000 hosts join one group after a power cut: not each with a copy of all who came before.
+TEST(Registry, AGroupThatNobodyReadsIsChangedInPlace) {
+    RegistryBench bench(t1());
+    ASSERT_EQ(bench.join("h1", 1), 0);
+    const fabric::Group* group = &bench.group(RegistryBench::named(1));
+    ASSERT_EQ(bench.join("h2", 1), 0);
+    EXPECT_EQ(&bench.group(RegistryBench::named(1)), group);
+    EXPECT_EQ(group->members.size(), 2U);
+}
+
 }  // namespace
 }  // namespace ibf::test

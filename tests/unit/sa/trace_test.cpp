@@ -59,6 +59,32 @@ TEST(Trace, NamesEachDeviceWithItsPorts) {
     }
 }
 
+// Where the fields stand, octet by octet; ib_types.h does not know the record.
+TEST(Trace, FieldsStandWhereOthersHaveThem) {
+    const sa::RecordType& type = sa::record_type_of(SaAttribute::trace_record);
+    std::vector<std::uint8_t> record(type.size());
+    const std::vector<std::pair<const char*, std::size_t>> fields{
+        {"GIDPrefix", 0}, {"NodeID", 12}, {"ChassisID", 20}, {"EntryPortID", 28}, {"ExitPortID", 36},
+    };
+    for (const auto& [name, at] : fields) {
+        type.set(record, name, 0x0102030405060700ULL + at);
+    }
+    type.set(record, "IDGeneration", 0xABCD);
+    type.set(record, "NodeType", 2);
+    type.set(record, "EntryPort", 3);
+    type.set(record, "ExitPort", 4);
+    for (const auto& [name, at] : fields) {
+        EXPECT_EQ(mad::load64(record, at), 0x0102030405060700ULL + at) << name;
+    }
+    EXPECT_EQ(mad::load16(record, 8), 0xABCD);
+    EXPECT_EQ(record[10], 0) << "reserved";
+    EXPECT_EQ(record[11], 2);
+    EXPECT_EQ(record[44], 3);
+    EXPECT_EQ(record[45], 4);
+    EXPECT_EQ(type.component("NodeType"), 3U);
+    EXPECT_EQ(type.component("ExitPort"), 9U);
+}
+
 TEST(Trace, OfOnePortToItselfIsThatPort) {
     SaBench bench(t2());
     const std::uint64_t lid = bench.end("h1").lids.base.value();
