@@ -31,11 +31,13 @@ Exit run_groups(const std::string& mgid, const Session& session) {
     if (mgid.empty()) {
         // The table has no members; a fabric's broadcast group alone has as many as there are ports.
         const Params params{{"members", session.json ? "" : "no"}};
-        return run_query(session, "/v1/groups", params,
-                         [](const Json& answer) { return groups_text(answer.at("groups")); });
+        return run_query(session, "/v1/groups", params, [](const Json& answer) {
+            return groups_text(answer.at("groups")) + refused_text(answer.at("refused"));
+        });
     }
-    return run_query(session, "/v1/groups", {{"mgid", mgid}},
-                     [](const Json& answer) { return group_text(answer.at("groups").at(0)); });
+    return run_query(session, "/v1/groups", {{"mgid", mgid}}, [](const Json& answer) {
+        return group_text(answer.at("groups").at(0)) + refused_text(answer.at("refused"));
+    });
 }
 
 }  // namespace

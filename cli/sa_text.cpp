@@ -19,10 +19,21 @@ std::string rate_text(const Json& group) {
     return fmt::format("{:g}G", group.value("rate_gbps", 0.0));
 }
 
-/// "gpu-07/1"; "-" for a port that is not in the fabric.
+/// "gpu-07/1"; "port gone" for one that is not in the fabric.
 std::string end_text(const Json& row) {
     return row.contains("node") ? fmt::format("{}/{}", field_text(row, "node"), field_text(row, "port"))
-                                : std::string("-");
+                                : std::string("port gone");
+}
+
+/// "gpu-07/1, gpu-09/1 and 4 more"; empty if no port holds the others back.
+std::string limiters_text(const Json& group) {
+    const Json shown = group.value("limited_by", Json::array());
+    std::string out;
+    for (const Json& port : shown) {
+        out += (out.empty() ? "" : ", ") + end_text(port);
+    }
+    const auto all = group.value("limiters", std::uint64_t{0});
+    return all > shown.size() ? fmt::format("{} and {} more", out, all - shown.size()) : out;
 }
 
 std::string join_text(const Json& member) {
@@ -117,6 +128,16 @@ std::string groups_text(const Json& groups) {
                  number_column("MEMBERS", "member_count"), text_column("WELL KNOWN", "well_known")});
 }
 
+std::string refused_text(const Json& refused) {
+    if (refused.empty()) {
+        return {};
+    }
+    return "\nrefused joins\n" +
+           render_table(refused, {text_column("TIME", "time"), text_column("MGID", "mgid"),
+                                  Column{"PORT", &end_text, Align::left}, number_column("TIMES", "times"),
+                                  text_column("REASON", "reason")});
+}
+
 std::string group_text(const Json& group) {
     std::string out;
     add_line(out, "group", field_text(group, "mgid"));
@@ -131,6 +152,9 @@ std::string group_text(const Json& group) {
     add_line(out, "hop limit", field_text(group, "hop_limit"));
     add_line(out, "scope", field_text(group, "scope"));
     add_line(out, "well known", field_text(group, "well_known"));
+    if (const std::string ports = limiters_text(group); !ports.empty()) {
+        add_line(out, "limited by", ports);
+    }
     add_line(out, "members", number(group, "member_count"));
     const Json members = group.value("members", Json::array());
     if (!members.empty()) {

@@ -11,6 +11,8 @@ namespace ibf::cli {
 
 /// Of /v1/groups: one line a group.
 [[nodiscard]] std::string groups_text(const Json& groups);
+/// Of its joins that were refused: empty if there are none.
+[[nodiscard]] std::string refused_text(const Json& refused);
 /// One of its rows, with its members.
 [[nodiscard]] std::string group_text(const Json& group);
 /// Of /v1/services.

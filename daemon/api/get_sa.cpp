@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "daemon/api/endpoints.hpp"
+#include "mad/octets.hpp"
 #include "mad/sa_mad.hpp"
 #include "mad/sa_rates.hpp"
 
@@ -91,13 +92,22 @@ Json member_row(const Names& names, mad::Guid port_guid, const Member& member) {
     row["port_guid"] = guid_text(port_guid);
     row["gid"] = mad::to_string(member.port);
     names.add(row, port_guid);
+    row["gone"] = !row.contains("node");
     row["join_states"] = join_words(member.join_state);
     row["proxy"] = member.proxy_join;
     return row;
 }
 
+/// A port by GUID, node and port.
+Json named_port(const Names& names, mad::Guid port_guid) {
+    Json row;
+    row["port_guid"] = guid_text(port_guid);
+    names.add(row, port_guid);
+    return row;
+}
+
 /// Without its members.
-Json group_row(const Group& group) {
+Json group_row(const Names& names, const Group& group) {
     Json row;
     row["mgid"] = mad::to_string(group.mgid);
     row["mlid"] = fmt::format("{}", group.mlid);
@@ -112,15 +122,42 @@ Json group_row(const Group& group) {
     row["scope"] = group.scope;
     row["well_known"] = group.well_known;
     row["member_count"] = group.members.size();
+    row["limiters"] = group.limiters;
+    row["limited_by"] = Json::array();
+    for (const mad::Guid port : group.limited_by) {
+        row["limited_by"].push_back(named_port(names, port));
+    }
     return row;
 }
 
-/// {"groups": [rows...]}, each row with its members. A broadcast group has as many as the fabric has ports,
-/// so members are pieces of the stream as groups are.
+Json refusal_row(const Names& names, const fabric::JoinRefusal& refusal) {
+    Json row = named_port(names, refusal.port);
+    row["mgid"] = mad::to_string(refusal.mgid);
+    row["reason"] = refusal.reason;
+    row["time"] = base::format_utc(refusal.when);
+    row["times"] = refusal.times;
+    return row;
+}
+
+/// Joins that were refused, of one group or of all, newest first.
+Json refusals_json(const Call& call, const Names& names) {
+    const auto mgid = mad::parse_gid(call.query.param("mgid"));
+    Json rows = Json::array();
+    for (const fabric::JoinRefusal& refusal : call.snapshot.join_refusals) {
+        if (!mgid || refusal.mgid == *mgid) {
+            rows.push_back(refusal_row(names, refusal));
+        }
+    }
+    return rows;
+}
+
+/// {"refused": [rows...], "groups": [rows...]}, each group with its members. A broadcast group has as many as
+/// the fabric has ports, so members are pieces of the stream as groups are.
 class GroupStream {
 public:
-    GroupStream(std::vector<std::shared_ptr<const Group>> groups, std::shared_ptr<const Names> names)
-        : groups_(std::move(groups)), names_(std::move(names)) {}
+    GroupStream(std::vector<std::shared_ptr<const Group>> groups, std::shared_ptr<const Names> names,
+                const Json& refused)
+        : groups_(std::move(groups)), names_(std::move(names)), refused_(text_of(refused)) {}
 
     bool operator()(std::string& out) {
         if (part_ == Part::end) {
@@ -139,7 +176,7 @@ private:
     void step(std::string& out) {
         switch (part_) {
             case Part::head:
-                out += "{\"groups\":[";
+                out += fmt::format("{{\"refused\":{},\n\"groups\":[", refused_);
                 part_ = Part::group;
                 break;
             case Part::group: begin_group(out); break;
@@ -153,7 +190,7 @@ private:
             part_ = Part::end;
             return;
         }
-        std::string row = text_of(group_row(*groups_[at_]));
+        std::string row = text_of(group_row(*names_, *groups_[at_]));
         row.pop_back();  // the brace: the members come into the row
         out += fmt::format("{}{},\"members\":[", at_ == 0 ? "\n" : ",\n", row);
         member_ = groups_[at_]->members.begin();
@@ -174,6 +211,7 @@ private:
 
     std::vector<std::shared_ptr<const Group>> groups_;
     std::shared_ptr<const Names> names_;
+    std::string refused_;
     Part part_ = Part::head;
     std::size_t at_ = 0;
     std::map<mad::Guid, Member>::const_iterator member_;
@@ -210,11 +248,10 @@ base::Result<std::vector<std::shared_ptr<const Group>>> select_groups(const Call
 constexpr std::size_t kKeyAt = 32;
 constexpr std::size_t kNameAt = 48;
 constexpr std::size_t kDataAt = 112;
-constexpr std::uint32_t kForEver = 0xFFFFFFFFU;
 
 /// Of the lease, 0 where it is about to be taken away; null: it has no end.
 Json remaining_seconds(const Service& service, base::Instant now) {
-    if (service.lease == kForEver) {
+    if (service.lease == fabric::kLeaseForEver) {
         return nullptr;
     }
     const auto left = std::chrono::duration_cast<std::chrono::seconds>(service.until - now);
@@ -232,7 +269,7 @@ Json service_row(const Names& names, const Service& service, base::Instant now) 
     names.add(row, service.gid.interface_id);
     row["pkey"] = fmt::format("{}", service.pkey);
     row["name"] = std::string(name.begin(), std::find(name.begin(), name.end(), 0));
-    row["lease_seconds"] = service.lease == kForEver ? Json(nullptr) : Json(service.lease);
+    row["lease_seconds"] = service.lease == fabric::kLeaseForEver ? Json(nullptr) : Json(service.lease);
     row["remaining_seconds"] = remaining_seconds(service, now);
     row["has_key"] = std::any_of(key.begin(), key.end(), [](std::uint8_t byte) { return byte != 0; });
     row["data"] = fmt::format("{:02x}", fmt::join(bytes.subspan(kDataAt), ""));
@@ -260,7 +297,7 @@ std::string producer(std::uint64_t type) {
 Json subscription_row(const Names& names, const Subscription& subscription) {
     const auto bytes = std::span(subscription.inform_info);
     const std::uint64_t trap = big_endian(bytes.subspan(26, 2));
-    const mad::Gid about{big_endian(bytes.subspan(0, 8)), mad::Guid{big_endian(bytes.subspan(8, 8))}};
+    const mad::Gid about = mad::load_gid(bytes, 0);
     const bool generic = bytes[22] != 0;
     Json row;
     row["subscriber"] = mad::to_string(subscription.subscriber);
@@ -340,13 +377,17 @@ base::Result<HttpReply> get_groups(const Call& call) {
     if (!groups) {
         return tl::unexpected(groups.error());
     }
+    auto names = std::make_shared<const Names>(call.snapshot.fabric);
+    const Json refused = refusals_json(call, *names);
     if (*members == "no") {
         const std::size_t count = groups->size();
-        return row_stream("groups", count,
-                          [groups = std::move(*groups)](std::size_t i) { return group_row(*groups[i]); });
+        return row_stream(Json{{"refused", refused}}, "groups", count,
+                          [names = std::move(names), groups = std::move(*groups)](std::size_t i) {
+                              return group_row(*names, *groups[i]);
+                          });
     }
     HttpReply reply;
-    reply.stream = GroupStream(std::move(*groups), std::make_shared<const Names>(call.snapshot.fabric));
+    reply.stream = GroupStream(std::move(*groups), std::move(names), refused);
     return reply;
 }
 

@@ -1,5 +1,7 @@
 #include "daemon/core/core.hpp"
 
+#include <algorithm>
+
 #include "daemon/sa/registry_state.hpp"
 #include "mad/codec.hpp"
 
@@ -44,6 +46,8 @@ sa::SaConfig sa_config(const sm::SmConfig& config) {
     sa.sa_key = config.sa_key;
     sa.subnet_prefix = config.subnet_prefix;
     sa.packet_life_time = config.packet_life_time;
+    sa.when_full = config.sa_when_full;
+    sa.groups = config.multicast_groups;
     return sa;
 }
 
@@ -112,6 +116,9 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
                },
                event);
     follow_fabric(now, out);
+    if (groups_due_ && now >= *groups_due_) {
+        hand_groups(now, out);
+    }
     if (registry_due_ && now >= *registry_due_) {
         persist_registry(now, out);
     }
@@ -130,6 +137,9 @@ void Core::settle(sa::RegistryOutputs&& from, base::Instant now, Effects& out) {
     for (const fabric::EventRecord& event : from.events) {
         sm_.add_event(event, now, out);
     }
+    if (!from.refusals.empty()) {
+        note_refusals(std::move(from.refusals), now);
+    }
     if (from.changed) {
         ++own_version_;
     }
@@ -137,8 +147,9 @@ void Core::settle(sa::RegistryOutputs&& from, base::Instant now, Effects& out) {
         constexpr base::Duration kGather = std::chrono::milliseconds{200};  // a swarm of joins is one write
         registry_due_ = now + kGather;
     }
-    if (from.groups_changed) {
-        hand_groups(now, out);
+    if (from.groups_changed && !groups_due_) {
+        constexpr base::Duration kGather = std::chrono::milliseconds{10};  // a swarm of joins is one walk
+        groups_due_ = now + kGather;
     }
 }
 
@@ -153,20 +164,52 @@ void Core::forward_trap(const mad::WireMad& wire, base::Instant now, Effects& ou
     settle(std::move(outputs), now, out);
 }
 
-void Core::persist_registry(base::Instant now, Effects& out) {
-    registry_due_.reset();
-    const base::WallTime wall =
-        begun_wall_ + std::chrono::duration_cast<std::chrono::milliseconds>(now - begun_);
-    out.emplace_back(sm::Persist{{db::SaStateRecord{sa::state_text(*registry_.tables(), now, wall)}}});
+/// Hosts try a join again for ever: one entry, with how often and when last.
+void Core::note_refusals(std::vector<fabric::JoinRefusal>&& refusals, base::Instant now) {
+    constexpr std::size_t kKept = 64;
+    for (fabric::JoinRefusal& refusal : refusals) {
+        const auto same = std::find_if(refusals_.begin(), refusals_.end(), [&](const auto& other) {
+            return other.mgid == refusal.mgid && other.port == refusal.port && other.reason == refusal.reason;
+        });
+        if (same != refusals_.end()) {
+            refusal.times = same->times + 1;
+            refusals_.erase(same);
+        } else if (refusals_.size() >= kKept) {
+            refusals_.pop_back();
+        }
+        refusal.when = wall(now);
+        refusals_.insert(refusals_.begin(), std::move(refusal));
+    }
+    ++own_version_;
 }
 
-/// The SM's part of the registry: who is in which group.
+base::WallTime Core::wall(base::Instant now) const {
+    return begun_wall_ + std::chrono::duration_cast<std::chrono::milliseconds>(now - begun_);
+}
+
+void Core::persist_registry(base::Instant now, Effects& out) {
+    registry_due_.reset();
+    out.emplace_back(sm::Persist{{db::SaStateRecord{sa::state_text(*registry_.tables(), now, wall(now))}}});
+}
+
+/// The SM's part of the registry: who is in which tree. Groups that share an MLID are one tree, and who is in
+/// several of them receives if in one of them.
 void Core::hand_groups(base::Instant now, Effects& out) {
-    sm::MulticastGroups groups;
+    groups_due_.reset();
+    std::map<mad::Mlid, std::map<mad::Guid, bool>> trees;
     for (const auto& [mgid, group] : registry_.tables()->groups) {
         for (const auto& [guid, member] : group->members) {
             constexpr unsigned kReceives = fabric::kFullMember | fabric::kNonMember;
-            groups[group->mlid].push_back({guid, (member.join_state & kReceives) != 0});
+            bool& receives = trees[group->mlid][guid];
+            receives = receives || (member.join_state & kReceives) != 0;
+        }
+    }
+    sm::MulticastGroups groups;
+    for (const auto& [mlid, ports] : trees) {
+        auto& members = groups[mlid];
+        members.reserve(ports.size());
+        for (const auto& [guid, receives] : ports) {
+            members.push_back({guid, receives});
         }
     }
     sm_.set_groups(std::move(groups), now, out);
@@ -187,7 +230,7 @@ void Core::follow_fabric(base::Instant now, Effects& out) {
 
 std::optional<base::Instant> Core::next_deadline() const {
     std::optional<base::Instant> at = sm_.next_deadline();
-    for (const auto& other : {registry_.next_deadline(), registry_due_}) {
+    for (const auto& other : {registry_.next_deadline(), registry_due_, groups_due_}) {
         at = at && other ? std::min(*at, *other) : (at ? at : other);
     }
     return at;
@@ -207,9 +250,10 @@ std::shared_ptr<const fabric::Snapshot> Core::snapshot(base::Instant now) {
     auto fresh = std::make_shared<fabric::Snapshot>(*snapshot_);
     sm_.fill(*fresh);
     fresh->version = snapshot_->version + 1;
-    fresh->published = begun_wall_ + std::chrono::duration_cast<std::chrono::milliseconds>(now - begun_);
+    fresh->published = wall(now);
     fresh->database_text = database_text_;
     fresh->sa = registry_.tables();
+    fresh->join_refusals = refusals_;
     fresh->last_config_error = config_error_;
     shown_ = sm_.version();
     own_shown_ = own_version_;

@@ -89,11 +89,15 @@ private:
     void forward_trap(const mad::WireMad& wire, base::Instant now, Effects& out);
     void hand_groups(base::Instant now, Effects& out);
     void persist_registry(base::Instant now, Effects& out);
+    void note_refusals(std::vector<fabric::JoinRefusal>&& refusals, base::Instant now);
+    [[nodiscard]] base::WallTime wall(base::Instant now) const;
 
     sm::SubnetManager sm_;
     sa::Registry registry_;
+    std::optional<base::Instant> groups_due_;    ///< when the SM is told who is in which group
     std::optional<base::Instant> registry_due_;  ///< when what changed in it goes to the database
     std::uint64_t registry_sweeps_ = 0;  ///< settled_sweeps() when the registry was last shown the fabric
+    std::vector<fabric::JoinRefusal> refusals_;  ///< newest first
     base::Instant begun_;
     base::WallTime begun_wall_;
     std::shared_ptr<const fabric::Snapshot> snapshot_;

@@ -45,14 +45,47 @@ struct Group {
     std::uint8_t scope = 0;
     bool well_known = false;              ///< made by configuration: stays without members
     std::map<mad::Guid, Member> members;  ///< by port GUID
+    /// Where MTU and rate follow the ports: those that hold the others back, the first `kLimitersShown` of
+    /// them.
+    std::vector<mad::Guid> limited_by;
+    std::uint32_t limiters = 0;  ///< how many there are
     auto operator<=>(const Group&) const = default;
 };
+inline constexpr std::size_t kLimitersShown = 8;
+
+/// What a client gets whose request finds its queue full.
+enum class WhenFull : std::uint8_t {
+    silent,  ///< nothing: it asks again, and finds room
+    busy,    ///< status BUSY, which Linux hands to the application as a failure
+};
+
+/// A group that configuration wants to exist, whoever joins it.
+struct ConfiguredGroup {
+    mad::Gid mgid;
+    mad::PKey pkey = mad::kPKeyDefaultFull;
+    std::uint32_t qkey = 0x0b1b;  ///< as RFC 4391's implementations have it
+    std::uint8_t sl = 0;
+    std::uint8_t mtu = 0;   ///< code; 0: what every port of the partition can
+    std::uint8_t rate = 0;  ///< code; 0: likewise
+    auto operator<=>(const ConfiguredGroup&) const = default;
+};
+
+/// A join that was refused, and why. One entry however often it is tried.
+struct JoinRefusal {
+    mad::Gid mgid;
+    mad::Guid port{};
+    std::string reason;
+    base::WallTime when{};  ///< last
+    std::uint64_t times = 1;
+};
+
+inline constexpr std::uint32_t kLeaseForEver = 0xFFFFFFFF;
 
 struct Service {
     std::uint64_t id = 0;
     mad::Gid gid;
     mad::PKey pkey{};
-    std::uint32_t lease = 0;                 ///< seconds as asked; 0xFFFFFFFF: for ever
+    std::uint32_t lease = 0;                 ///< seconds as asked, or kLeaseForEver
     base::Instant until{};                   ///< end of the lease where it has one
     std::array<std::uint8_t, 176> record{};  ///< as registered
 };

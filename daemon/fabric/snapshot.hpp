@@ -83,6 +83,7 @@ struct Snapshot {
     std::shared_ptr<const MulticastTables> multicast;  ///< null before the first was written
     std::shared_ptr<const Lanes> lanes;                ///< null before the survey of them began
     std::shared_ptr<const SaTables> sa;                ///< null before the SA began
+    std::vector<JoinRefusal> join_refusals;            ///< newest first, bounded
     /// Up to when a reader asked, not to when the snapshot was published. Null: no SA, or no reader.
     std::shared_ptr<const SaActivity> sa_activity;
     std::vector<SweepReport> sweeps;  ///< newest first, bounded

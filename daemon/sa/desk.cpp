@@ -7,13 +7,15 @@ namespace {
 
 using mad::SaMethod;
 
+constexpr mad::MadStatus kBusy = 0x0001;
 constexpr mad::MadStatus kBadVersion = 0x0004;
 constexpr mad::MadStatus kBadMethod = 0x0008;
 constexpr mad::MadStatus kBadMethodAttribute = 0x000C;
 constexpr std::uint8_t kResponseBit = 0x80;
 
 bool is_table(SaMethod method) {
-    return method == SaMethod::get_table || method == SaMethod::get_multi;
+    return method == SaMethod::get_table || method == SaMethod::get_multi ||
+           method == SaMethod::get_trace_table;
 }
 
 bool changes(SaMethod method, mad::SaAttribute attribute) {
@@ -24,9 +26,11 @@ bool changes(SaMethod method, mad::SaAttribute attribute) {
 }
 
 std::uint8_t reply_method(std::uint8_t method) {
-    const auto asked = static_cast<SaMethod>(method);
-    return asked == SaMethod::set ? static_cast<std::uint8_t>(SaMethod::get_resp)
-                                  : static_cast<std::uint8_t>(method | kResponseBit);
+    switch (static_cast<SaMethod>(method)) {
+        case SaMethod::set: return static_cast<std::uint8_t>(SaMethod::get_resp);
+        case SaMethod::get_trace_table: return static_cast<std::uint8_t>(SaMethod::get_table_resp);
+        default: return static_cast<std::uint8_t>(method | kResponseBit);
+    }
 }
 
 /// The answer's header; its data are still the request's.
@@ -155,6 +159,9 @@ void Desk::take(Waiting item, const mad::SaMad& request, base::Instant now, Desk
         if (queue.empty()) {
             waiting_.erase(mad.address.lid);
         }
+        if (config_.when_full == fabric::WhenFull::busy) {
+            refuse(item, request, kBusy, out);
+        }
         return;
     }
     in_hand_.insert(item.key);
@@ -197,16 +204,18 @@ bool Desk::serve(base::Instant now, DeskOutputs& out) {
     return true;
 }
 
+void Desk::refuse(const Waiting& item, const mad::SaMad& request, mad::MadStatus status, DeskOutputs& out) {
+    ++counters_.answered;
+    out.wire.push_back(reply_to(item.mad, request, status, nullptr, {}));
+    if (item.data) {
+        rmpp_.forget(item.mad.address,
+                     request.header.tid);  // this answer ends the exchange, and is not RMPP's
+    }
+}
+
 void Desk::answer(const Waiting& item, const mad::SaMad& request, base::Instant now, DeskOutputs& out) {
     const mad::WireMad& mad = item.mad;
-    const auto refuse = [&](mad::MadStatus status) {
-        ++counters_.answered;
-        out.wire.push_back(reply_to(mad, request, status, nullptr, {}));
-        if (item.data) {
-            rmpp_.forget(mad.address,
-                         request.header.tid);  // this answer ends the exchange, and is not RMPP's
-        }
-    };
+    const auto refuse = [&](mad::MadStatus status) { this->refuse(item, request, status, out); };
     constexpr std::uint8_t kClassVersion = 2;
     if (request.header.class_version != kClassVersion) {
         return refuse(kBadVersion);
@@ -214,15 +223,13 @@ void Desk::answer(const Waiting& item, const mad::SaMad& request, base::Instant 
     if (request.method() != SaMethod::get && !is_table(request.method())) {
         return refuse(record_type(request.attribute()) != nullptr ? kBadMethodAttribute : kBadMethod);
     }
-    const bool multipath = request.method() == SaMethod::get_multi;
-    if (multipath ? request.attribute() != mad::SaAttribute::multi_path_record
-                  : !reads(request.attribute())) {
+    if (!reads(request.method(), request.attribute())) {
         return refuse(kBadMethodAttribute);
     }
     const Query query{request, *view_, *tables_, config_, view_->by_lid(mad.address.lid)};
     const std::span<const std::uint8_t> data =
         item.data ? std::span<const std::uint8_t>(*item.data) : std::span<const std::uint8_t>(request.data);
-    Answer found = multipath ? read_multipath(query, data) : read(query);
+    Answer found = read(query, data);
     if (found.status == mad::kSaNoRecords && is_table(request.method())) {
         found.status = 0;  // a table without records is an answer
     }

@@ -6,7 +6,8 @@
 // Delete) goes on to the registry. Tables leave by RMPP.
 //
 // Silence is an answer only where the SA is not the master's, where a key is wrong, and where a queue is
-// full: the asker's retry is then better than a BUSY, which Linux hands to the application as a failure.
+// full: the asker's retry is then better than a BUSY, which Linux hands to the application as a failure. Who
+// wants BUSY all the same configures it (SaConfig::when_full).
 #pragma once
 
 #include <cstdint>
@@ -80,6 +81,7 @@ private:
     void take(Waiting item, const mad::SaMad& request, base::Instant now, DeskOutputs& out);
     void take_message(mad::RmppMessage&& message, base::Instant now, DeskOutputs& out);
     [[nodiscard]] bool may_ask(const mad::SaMad& request);
+    void refuse(const Waiting& item, const mad::SaMad& request, mad::MadStatus status, DeskOutputs& out);
     void answer(const Waiting& item, const mad::SaMad& request, base::Instant now, DeskOutputs& out);
     void send_table(const mad::WireMad& mad, const mad::SaMad& request, Answer&& answer, base::Instant now,
                     DeskOutputs& out);

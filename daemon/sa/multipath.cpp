@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "daemon/sa/reader.hpp"
+#include "mad/octets.hpp"
 
 namespace ibf::sa {
 namespace {
@@ -21,11 +22,7 @@ bool has(std::uint64_t mask, unsigned component) {
 }
 
 bool known(const Query& query, std::span<const std::uint8_t> gid) {
-    std::uint64_t guid = 0;
-    for (const std::uint8_t byte : gid.subspan(8)) {
-        guid = guid << 8U | byte;
-    }
-    return query.view.by_guid(mad::Guid{guid}) != kNoEnd;
+    return query.view.by_guid(mad::load_gid(gid, 0).interface_id) != kNoEnd;
 }
 
 /// The same wishes, as a query for one path.

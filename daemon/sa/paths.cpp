@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "daemon/sa/reader.hpp"
+#include "daemon/sa/wish.hpp"
+#include "mad/octets.hpp"
 
 namespace ibf::sa {
 namespace {
@@ -9,6 +11,7 @@ namespace {
 constexpr std::size_t kRecordBytes = 64;
 constexpr std::uint64_t kLinkLocalPrefix = 0xfe80000000000000ULL;
 constexpr unsigned kPathsMost = 127;  ///< NumbPath is 7 bits wide
+constexpr unsigned kExactly = static_cast<unsigned>(Wish::How::exactly) << 6U;
 
 /// Components of PathRecord, as numbered by its table.
 struct Components {
@@ -27,50 +30,6 @@ const Components& components() {
     return all;
 }
 
-std::uint64_t load64(const std::uint8_t* at) {
-    std::uint64_t value = 0;
-    for (unsigned i = 0; i < 8; ++i) {
-        value = value << 8U | at[i];
-    }
-    return value;
-}
-
-void store16(std::uint8_t* at, std::uint16_t value) {
-    at[0] = static_cast<std::uint8_t>(value >> 8U);
-    at[1] = static_cast<std::uint8_t>(value);
-}
-
-void store64(std::uint8_t* at, std::uint64_t value) {
-    for (unsigned i = 0; i < 8; ++i) {
-        at[i] = static_cast<std::uint8_t>(value >> (56U - 8U * i));
-    }
-}
-
-/// A wish about an ordered quantity: greater, less, exactly, or the largest there is (IBA table 205).
-struct Wish {
-    enum class How : std::uint8_t { greater = 0, less = 1, exactly = 2, largest = 3 };
-    bool given = false;
-    How how = How::largest;
-    std::uint8_t value = 0;
-
-    /// What to answer with, given the most that can be offered: a path may be used below what it can do.
-    /// Empty: the wish cannot be met.
-    [[nodiscard]] std::optional<std::uint8_t> apply(std::uint8_t most) const {
-        if (!given || how == How::largest) {
-            return most;
-        }
-        if (how == How::less) {
-            const auto below =
-                static_cast<std::uint8_t>(std::min<unsigned>(most, value - (value > 0 ? 1U : 0U)));
-            return below > 0 ? std::optional(below) : std::nullopt;
-        }
-        if (how == How::exactly) {
-            return most >= value ? std::optional(value) : std::nullopt;
-        }
-        return most > value ? std::optional(most) : std::nullopt;
-    }
-};
-
 struct Asked {
     std::optional<std::uint32_t> source;  ///< an end; empty: all
     std::optional<std::uint32_t> destination;
@@ -88,7 +47,7 @@ public:
     explicit PathQuery(const Query& query) : query_(query), mask_(query.request.component_mask) {}
 
     [[nodiscard]] bool has(unsigned component) const { return ((mask_ >> component) & 1U) != 0; }
-    [[nodiscard]] const std::uint8_t* data() const { return query_.request.data.data(); }
+    [[nodiscard]] mad::Octets data() const { return query_.request.data; }
 
     /// Status 0, or why the request cannot be met.
     [[nodiscard]] mad::MadStatus parse();
@@ -111,17 +70,17 @@ mad::MadStatus PathQuery::find(unsigned gid_component, std::size_t gid_at, unsig
                                std::size_t lid_at, std::optional<std::uint32_t>& end,
                                std::optional<mad::Lid>& lid) const {
     if (has(gid_component)) {
-        const std::uint64_t prefix = load64(data() + gid_at);
-        if (prefix != query_.config.subnet_prefix && prefix != kLinkLocalPrefix) {
+        const mad::Gid gid = mad::load_gid(data(), gid_at);
+        if (gid.prefix != query_.config.subnet_prefix && gid.prefix != kLinkLocalPrefix) {
             return mad::kSaInvalidGid;
         }
-        end = query_.view.by_guid(mad::Guid{load64(data() + gid_at + 8)});
+        end = query_.view.by_guid(gid.interface_id);
         if (*end == kNoEnd) {
             return mad::kSaNoRecords;
         }
     }
     if (has(lid_component)) {
-        lid = mad::Lid{static_cast<std::uint16_t>(data()[lid_at] << 8U | data()[lid_at + 1])};
+        lid = mad::Lid{mad::load16(data(), lid_at)};
         const std::uint32_t owner = query_.view.by_lid(*lid);
         if (owner == kNoEnd || (end && *end != owner)) {
             return mad::kSaNoRecords;
@@ -132,12 +91,12 @@ mad::MadStatus PathQuery::find(unsigned gid_component, std::size_t gid_at, unsig
 }
 
 Wish PathQuery::wish(unsigned selector, unsigned component, std::size_t at) const {
-    Wish wish;
-    wish.given = has(component);
-    wish.value = data()[at] & 0x3FU;
+    if (!has(component)) {
+        return {};
+    }
     // A value without a selector means exactly that one.
-    wish.how = has(selector) ? static_cast<Wish::How>(data()[at] >> 6U) : Wish::How::exactly;
-    return wish;
+    const auto how = has(selector) ? static_cast<Wish::How>(data()[at] >> 6U) : Wish::How::exactly;
+    return {how, static_cast<std::uint8_t>(data()[at] & 0x3FU)};
 }
 
 mad::MadStatus PathQuery::parse() {
@@ -159,7 +118,7 @@ mad::MadStatus PathQuery::parse() {
         asked_.paths = 1;
     }
     if (has(c.pkey)) {
-        asked_.pkey = mad::PKey{static_cast<std::uint16_t>(data()[50] << 8U | data()[51])};
+        asked_.pkey = mad::PKey{mad::load16(data(), 50)};
     }
     if (has(c.sl)) {
         asked_.sl = data()[53] & 0x0FU;
@@ -167,7 +126,7 @@ mad::MadStatus PathQuery::parse() {
     asked_.mtu = wish(c.mtu_selector, c.mtu, 54);
     asked_.rate = wish(c.rate_selector, c.rate, 55);
     asked_.life = wish(c.life_selector, c.life, 56);
-    if (asked_.rate.given && asked_.rate.how != Wish::How::largest) {
+    if (asked_.rate.how != Wish::How::largest) {
         asked_.rate.value = rank_of_code(asked_.rate.value);
         if (asked_.rate.value == 0) {
             return mad::kSaRequestInvalid;
@@ -178,7 +137,7 @@ mad::MadStatus PathQuery::parse() {
 
 void PathQuery::between(const End& source, const End& destination, std::vector<std::uint8_t>& out) const {
     const mad::PKey pkey = query_.view.shared_pkey(source, destination, asked_.pkey);
-    const std::optional<std::uint8_t> life = asked_.life.apply(query_.config.packet_life_time);
+    const std::optional<std::uint8_t> life = asked_.life.choose({kLeastLife, query_.config.packet_life_time});
     if (pkey == mad::PKey{} || !life || asked_.sl.value_or(0) != 0) {
         return;
     }
@@ -194,24 +153,21 @@ void PathQuery::between(const End& source, const End& destination, std::vector<s
         }
         const std::optional<PathLimits> path = query_.view.limits(
             source, slid, destination, dlid, asked_.reversible ? Ways::there_and_back : Ways::there);
-        const auto mtu = path ? asked_.mtu.apply(path->mtu) : std::nullopt;
-        const auto rate = path ? asked_.rate.apply(path->rate) : std::nullopt;
+        const auto mtu = path ? asked_.mtu.choose({kLeastMtu, path->mtu}) : std::nullopt;
+        const auto rate = path ? asked_.rate.choose({kLeastRate, path->rate}) : std::nullopt;
         if (!mtu || !rate) {
             continue;
         }
         ++found;
         const std::size_t at = out.size();
         out.resize(at + kRecordBytes);
-        std::uint8_t* record = out.data() + at;
-        store64(record + 8, query_.config.subnet_prefix);
-        store64(record + 16, destination.guid.value());
-        store64(record + 24, query_.config.subnet_prefix);
-        store64(record + 32, source.guid.value());
-        store16(record + 40, dlid.value());
-        store16(record + 42, slid.value());
+        const mad::MutableOctets record = std::span(out).subspan(at);
+        mad::store_gid(record, 8, {query_.config.subnet_prefix, destination.guid});
+        mad::store_gid(record, 24, {query_.config.subnet_prefix, source.guid});
+        mad::store16(record, 40, dlid.value());
+        mad::store16(record, 42, slid.value());
         record[49] = 0x80U;  // every path of ours is: tables reach every LID from every port, on one SL
-        store16(record + 50, pkey.value());
-        constexpr unsigned kExactly = 2U << 6U;
+        mad::store16(record, 50, pkey.value());
         record[54] = static_cast<std::uint8_t>(kExactly | *mtu);
         record[55] = static_cast<std::uint8_t>(kExactly | rate_code(*rate));
         record[56] = static_cast<std::uint8_t>(
@@ -259,16 +215,15 @@ Answer group_path(const Query& query, mad::Gid mgid) {
     }
     const fabric::Group& group = *found->second;
     answer.records.resize(kRecordBytes);
-    std::uint8_t* record = answer.records.data();
-    std::copy_n(query.request.data.data() + 8, 32, record + 8);  // DGID, SGID as asked
-    store16(record + 40, group.mlid.value());
-    std::copy_n(query.request.data.data() + 42, 2, record + 42);
+    const mad::MutableOctets record(answer.records);
+    std::copy_n(query.request.data.begin() + 8, 32, record.begin() + 8);  // DGID, SGID as asked
+    mad::store16(record, 40, group.mlid.value());
+    std::copy_n(query.request.data.begin() + 42, 2, record.begin() + 42);
     type.set(answer.records, "FlowLabel", group.flow_label);
     type.set(answer.records, "HopLimit", group.hop_limit);
     type.set(answer.records, "TClass", group.tclass);
-    store16(record + 50, group.pkey.value());
+    mad::store16(record, 50, group.pkey.value());
     type.set(answer.records, "SL", group.sl);
-    constexpr unsigned kExactly = 2U << 6U;
     record[54] = static_cast<std::uint8_t>(kExactly | group.mtu);
     record[55] = static_cast<std::uint8_t>(kExactly | group.rate);
     record[56] = static_cast<std::uint8_t>(kExactly | group.packet_life_time);
@@ -279,11 +234,11 @@ Answer group_path(const Query& query, mad::Gid mgid) {
 
 Answer read_paths(const Query& query) {
     constexpr std::uint8_t kMulticast = 0xFF;
-    const std::uint8_t* data = query.request.data.data();
+    const mad::Octets data(query.request.data);
     const bool to_group =
         ((query.request.component_mask >> components().dgid) & 1U) != 0 && data[8] == kMulticast;
     if (to_group) {
-        return group_path(query, {load64(data + 8), mad::Guid{load64(data + 16)}});
+        return group_path(query, mad::load_gid(data, 8));
     }
     Answer answer{0, &record_type_of(mad::SaAttribute::path_record), {}};
     PathQuery paths(query);

@@ -26,8 +26,14 @@ bool trusted(const Query& query) {
     return query.request.sm_key != 0 && query.request.sm_key == query.config.sa_key;
 }
 
-bool reads(mad::SaAttribute attribute) {
+bool reads(mad::SaMethod method, mad::SaAttribute attribute) {
     using A = mad::SaAttribute;
+    if (method == mad::SaMethod::get_multi) {
+        return attribute == A::multi_path_record;
+    }
+    if (method == mad::SaMethod::get_trace_table) {
+        return attribute == A::trace_record;
+    }
     switch (attribute) {
         case A::class_port_info:
         case A::node_record:
@@ -61,10 +67,16 @@ std::vector<std::uint8_t> class_port_info(const SaConfig& config) {
     return record;
 }
 
-Answer read(const Query& query) {
+Answer read(const Query& query, std::span<const std::uint8_t> data) {
     const mad::SaAttribute attribute = query.request.attribute();
     if (attribute == mad::SaAttribute::path_record) {
         return read_paths(query);
+    }
+    if (attribute == mad::SaAttribute::multi_path_record) {
+        return read_multipath(query, data);
+    }
+    if (attribute == mad::SaAttribute::trace_record) {
+        return read_trace(query);
     }
     Answer answer{0, record_type(attribute), {}};
     if (attribute == mad::SaAttribute::class_port_info) {

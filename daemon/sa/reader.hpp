@@ -22,6 +22,8 @@ struct SaConfig {
     std::uint8_t packet_life_time = 0x12;
     std::uint8_t response_time = 0x10;                  ///< ClassPortInfo.RespTimeValue: 4.096 us * 2^n
     std::size_t answer_bytes = std::size_t{64} << 20U;  ///< longest table; a longer one is refused
+    fabric::WhenFull when_full = fabric::WhenFull::silent;
+    std::vector<fabric::ConfiguredGroup> groups;  ///< besides IPoIB's of the default partition
 };
 
 struct Query {
@@ -40,15 +42,18 @@ struct Answer {
     [[nodiscard]] std::size_t count() const { return type == nullptr ? 0 : records.size() / type->size(); }
 };
 
-/// Whether the attribute is one that reader answers (Get, GetTable).
-[[nodiscard]] bool reads(mad::SaAttribute attribute);
-[[nodiscard]] Answer read(const Query& query);
+/// Whether the reader answers this method for this attribute.
+[[nodiscard]] bool reads(mad::SaMethod method, mad::SaAttribute attribute);
+/// `data`: the request's, which may be longer than a MAD.
+[[nodiscard]] Answer read(const Query& query, std::span<const std::uint8_t> data);
 
 /// The class's capabilities (IBA 15.2.1.2, table 193).
 [[nodiscard]] std::vector<std::uint8_t> class_port_info(const SaConfig& config);
 
 // Parts of it, each in a file of its own.
 [[nodiscard]] Answer read_paths(const Query& query);
+/// GetTraceTable: a PathRecord's question, answered by the devices on the way.
+[[nodiscard]] Answer read_trace(const Query& query);
 /// GetMulti of MultiPathRecord; its data come apart, as they may be longer than a MAD.
 [[nodiscard]] Answer read_multipath(const Query& query, std::span<const std::uint8_t> data);
 void collect_records(const Query& query, const RecordType& type, std::vector<std::uint8_t>& out);

@@ -198,6 +198,13 @@ constexpr std::array kMember{
     Field{kReserved, 23},
 };
 
+/// As Intel's, Oracle's and Wireshark's public sources have it, all three alike.
+constexpr std::array kTrace{
+    Field{"GIDPrefix", 64}, Field{"IDGeneration", 16}, Field{kReserved, 8},      Field{"NodeType", 8},
+    Field{"NodeID", 64},    Field{"ChassisID", 64},    Field{"EntryPortID", 64}, Field{"ExitPortID", 64},
+    Field{"EntryPort", 8},  Field{"ExitPort", 8},
+};
+
 constexpr std::array kService{
     Field{"ServiceID", 64},       Field{"ServiceGID", 128},     Field{"ServiceP_Key", 16},
     Field{kReserved, 16},         Field{"ServiceLease", 32},    Field{"ServiceKey", 128},
@@ -251,6 +258,7 @@ const RecordType* record_type(mad::SaAttribute attribute) {
         RecordType{A::pkey_table_record, "P_KeyTableRecord", kPKey},
         RecordType{A::path_record, "PathRecord", kPath},
         RecordType{A::mc_member_record, "MCMemberRecord", kMember},
+        RecordType{A::trace_record, "TraceRecord", kTrace},
         RecordType{A::inform_info_record, "InformInfoRecord", kInformInfoRecord},
     };
     for (const RecordType& type : kTypes) {

@@ -1,8 +1,11 @@
 // The records of the fabric: for each attribute, what one port contributes.
 #include <algorithm>
 
+#include "daemon/sa/member_record.hpp"
 #include "daemon/sa/reader.hpp"
 #include "mad/codec.hpp"
+#include "mad/multicast.hpp"
+#include "mad/octets.hpp"
 
 namespace ibf::sa {
 namespace {
@@ -149,21 +152,20 @@ void mft_record(Collector& to, const End& end) {
     if (!end.is_switch || !tables || row == tables->end() || row->second.empty()) {
         return;
     }
-    constexpr unsigned kFirst = 0xC000;
     constexpr unsigned kEntries = 32;
     constexpr unsigned kPorts = 16;
-    const unsigned blocks = (row->second.rbegin()->first - kFirst) / kEntries + 1;
+    const unsigned blocks = (row->second.rbegin()->first - mad::kMlidFirst) / kEntries + 1;
     const unsigned positions = node_of(to, end).info.num_ports / kPorts + 1U;
     for (unsigned at = 0; at < blocks * positions && !to.full(); ++at) {
         mad::MftBlock block;
         const unsigned position = at % positions;
         for (const auto& [mlid, mask] : row->second) {
-            if ((mlid - kFirst) / kEntries != at / positions) {
+            if ((mlid - mad::kMlidFirst) / kEntries != at / positions) {
                 continue;
             }
             for (unsigned p = 0; p < kPorts; ++p) {
                 const unsigned bit = mask.test(position * kPorts + p) ? 1U << p : 0U;
-                block.port_masks[(mlid - kFirst) % kEntries] |= static_cast<std::uint16_t>(bit);
+                block.port_masks[(mlid - mad::kMlidFirst) % kEntries] |= static_cast<std::uint16_t>(bit);
             }
         }
         to.fresh();
@@ -301,41 +303,17 @@ void sm_info_records(Collector& to) {
     }
 }
 
-void set_gid(std::vector<std::uint8_t>& record, std::size_t at, mad::Gid gid) {
-    for (unsigned i = 0; i < 8; ++i) {
-        record[at + i] = static_cast<std::uint8_t>(gid.prefix >> (56U - 8U * i));
-        record[at + 8 + i] = static_cast<std::uint8_t>(gid.interface_id.value() >> (56U - 8U * i));
-    }
-}
-
 void member_records(Collector& to) {
-    constexpr unsigned kExactly = 2;
     for (const auto& [mgid, group] : to.query().tables.groups) {
         std::vector<std::uint8_t>& record = to.fresh();
-        set_gid(record, 0, mgid);
-        to.set("Q_Key", group->qkey);
-        to.set("MLID", group->mlid.value());
-        to.set("MtuSelector", kExactly);
-        to.set("Mtu", group->mtu);
-        to.set("TClass", group->tclass);
-        to.set("P_Key", group->pkey.value());
-        to.set("RateSelector", kExactly);
-        to.set("Rate", group->rate);
-        to.set("PacketLifeTimeSelector", kExactly);
-        to.set("PacketLifeTime", group->packet_life_time);
-        to.set("SL", group->sl);
-        to.set("FlowLabel", group->flow_label);
-        to.set("HopLimit", group->hop_limit);
-        to.set("Scope", group->scope);
+        put_group(record, *group);
         if (!trusted(to.query())) {
             to.set("JoinState", fabric::kFullMember);
             to.keep();  // the group, not who is in it
             continue;
         }
         for (const auto& [guid, member] : group->members) {
-            set_gid(record, 16, member.port);
-            to.set("JoinState", member.join_state);
-            to.set("ProxyJoin", member.proxy_join ? 1 : 0);
+            put_member(record, member);
             to.keep();
         }
     }
@@ -352,7 +330,7 @@ void service_records(Collector& to) {
 void inform_records(Collector& to) {
     for (const auto& subscription : to.query().tables.subscriptions) {
         std::vector<std::uint8_t>& record = to.fresh();
-        set_gid(record, 0, subscription->subscriber);
+        mad::store_gid(record, 0, subscription->subscriber);
         to.set("Enum", subscription->number);
         to.put(24, subscription->inform_info, subscription->inform_info.size());
         to.keep();

@@ -7,6 +7,8 @@
 #include <optional>
 #include <span>
 
+#include "mad/multicast.hpp"
+
 namespace ibf::sa {
 namespace {
 
@@ -17,8 +19,7 @@ using fabric::Service;
 using fabric::Subscription;
 
 constexpr std::string_view kFirstLine = "ibfabric-sa 1";
-constexpr std::uint32_t kForEver = 0xFFFFFFFF;
-constexpr std::size_t kItemsMost = 1'000'000;
+constexpr std::size_t kItemsMost = 2'000'000;
 
 std::string hex(std::span<const std::uint8_t> bytes) {
     std::string text;
@@ -84,7 +85,8 @@ std::shared_ptr<Group> read_group(Words& words) {
     group->hop_limit = words.number<std::uint8_t>();
     group->scope = words.number<std::uint8_t>();
     group->well_known = words.number<std::uint8_t>() != 0;
-    const bool multicast = group->mlid.value() >= 0xC000 && group->mlid.value() != 0xFFFF;
+    const bool multicast =
+        group->mlid.value() >= mad::kMlidFirst && group->mlid.value() < mad::kMlidFirst + mad::kMlidsMost;
     return words.good() && multicast ? group : nullptr;
 }
 
@@ -105,11 +107,11 @@ std::shared_ptr<Service> read_service(Words& words, base::Instant now, base::Wal
     service->lease = words.number<std::uint32_t>();
     const base::WallTime until{std::chrono::milliseconds{words.number<std::int64_t>()}};
     words.bytes(service->record);
-    if (!words.good() || (service->lease != kForEver && until <= wall)) {
+    if (!words.good() || (service->lease != fabric::kLeaseForEver && until <= wall)) {
         return nullptr;
     }
     const auto left = std::min<base::Duration>(until - wall, std::chrono::seconds{service->lease});
-    service->until = service->lease == kForEver ? base::Instant{} : now + left;
+    service->until = service->lease == fabric::kLeaseForEver ? base::Instant{} : now + left;
     return service;
 }
 
@@ -142,8 +144,9 @@ std::string state_text(const SaTables& tables, base::Instant now, base::WallTime
         }
     }
     for (const auto& [rid, service] : tables.services) {
-        const auto until = wall + std::chrono::duration_cast<std::chrono::milliseconds>(
-                                      service->lease == kForEver ? base::Duration{} : service->until - now);
+        const auto until =
+            wall + std::chrono::duration_cast<std::chrono::milliseconds>(
+                       service->lease == fabric::kLeaseForEver ? base::Duration{} : service->until - now);
         fmt::format_to(out, "service {:x} {:x} {:x} {:x} {:x} {:x} {}\n", service->id, service->gid.prefix,
                        service->gid.interface_id.value(), service->pkey.value(), service->lease,
                        until.time_since_epoch().count(), hex(service->record));

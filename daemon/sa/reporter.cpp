@@ -4,6 +4,7 @@
 
 #include "daemon/sa/record_type.hpp"
 #include "mad/codec.hpp"
+#include "mad/octets.hpp"
 
 namespace ibf::sa {
 namespace {
@@ -23,11 +24,7 @@ bool wants(const fabric::Subscription& subscription, const Report& report) {
     const std::uint64_t issuer = report.notice.issuer_lid.value();
     const bool in_range = begin == 0xFFFF || (begin == 0 && field("LIDRangeEnd") == 0) ||
                           (issuer >= begin && issuer <= field("LIDRangeEnd"));
-    mad::Gid gid;
-    for (unsigned i = 0; i < 8; ++i) {
-        gid.prefix = gid.prefix << 8U | subscription.inform_info[i];
-        gid.interface_id = mad::Guid{gid.interface_id.value() << 8U | subscription.inform_info[8 + i]};
-    }
+    const mad::Gid gid = mad::load_gid(subscription.inform_info, 0);
     return in_range && (gid == mad::Gid{} || gid == report.issuer) &&
            (field("IsGeneric") != 0) == report.notice.generic &&
            matches("Type", 0xFFFF, report.notice.type) &&
@@ -37,7 +34,7 @@ bool wants(const fabric::Subscription& subscription, const Report& report) {
 
 void Reporter::send(const std::shared_ptr<const fabric::Subscription>& to, const Report& report,
                     base::Instant now, std::vector<mad::WireMad>& out) {
-    if (open_.size() >= kOpenMost) {
+    if (full()) {
         ++dropped_;
         return;
     }
@@ -47,11 +44,7 @@ void Reporter::send(const std::shared_ptr<const fabric::Subscription>& to, const
     mad.header.tid = ++last_tid_;
     const mad::AttributeData notice = mad::encode(report.notice);
     std::copy(notice.begin(), notice.end(), mad.data.begin());
-    for (unsigned i = 0; i < 8; ++i) {
-        mad.data[kIssuerGidAt + i] = static_cast<std::uint8_t>(report.issuer.prefix >> (56U - 8U * i));
-        mad.data[kIssuerGidAt + 8 + i] =
-            static_cast<std::uint8_t>(report.issuer.interface_id.value() >> (56U - 8U * i));
-    }
+    mad::store_gid(mad.data, kIssuerGidAt, report.issuer);
     Open open;
     open.wire.bytes = mad::encode_sa_mad(mad);
     open.wire.address.lid = to->lid;

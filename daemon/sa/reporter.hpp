@@ -43,6 +43,8 @@ public:
     [[nodiscard]] std::vector<std::shared_ptr<const fabric::Subscription>> on_time(
         base::Instant now, std::vector<mad::WireMad>& out);
     [[nodiscard]] std::optional<base::Instant> next_deadline() const;
+    /// What is sent now is dropped.
+    [[nodiscard]] bool full() const { return open_.size() >= kOpenMost; }
     [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
 
 private:

@@ -35,7 +35,10 @@ ConfigPosition position(const toml::source_region& source) {
     return {source.begin.line, source.begin.column};
 }
 
-/// Recursion is bounded by TOML_MAX_NESTED_VALUES: tables, which could be deeper, are not entered.
+ConfigValue table_of(const toml::table& table);
+
+/// Recursion is bounded: by TOML_MAX_NESTED_VALUES, and a table, which could be deeper, is entered in lists
+/// only.
 ConfigValue value_of(const toml::node& node) {
     ConfigValue out{ConfigValue::Other{"a date or time"}, position(node.source())};
     if (const auto* integer = node.as_integer()) {
@@ -51,11 +54,20 @@ ConfigValue value_of(const toml::node& node) {
     } else if (const auto* array = node.as_array()) {
         ConfigValue::List list;
         for (const toml::node& element : *array) {
-            list.push_back(value_of(element));
+            const auto* table = element.as_table();
+            list.push_back(table != nullptr ? table_of(*table) : value_of(element));
         }
         out.value = std::move(list);
     }
     return out;
+}
+
+ConfigValue table_of(const toml::table& table) {
+    ConfigValue::Table entries;
+    for (const auto& [key, node] : table) {
+        entries.push_back({std::string(key.str()), position(key.source()), value_of(node)});
+    }
+    return {std::move(entries), position(table.source())};
 }
 
 // ---- reading

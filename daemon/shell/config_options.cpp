@@ -13,6 +13,7 @@
 #include <fmt/ranges.h>
 
 #include "base/words.hpp"
+#include "daemon/shell/config_groups.hpp"
 
 namespace ibf::shell {
 namespace {
@@ -272,6 +273,44 @@ ConfigOption choice(Name name, std::vector<Choice> choices, std::string_view uni
                 const auto found = std::find_if(choices.begin(), choices.end(),
                                                 [&](const Choice& one) { return one.code == code; });
                 return fmt::format("{}", found == choices.end() ? 0 : found->written);
+            }};
+}
+
+template <class Enum>
+struct Word {
+    std::string name;
+    Enum means;
+};
+
+/// One of a few words.
+template <class Enum>
+ConfigOption word(Name name, std::vector<Word<Enum>> words, std::string help, Enum sm::SmConfig::*member) {
+    std::vector<std::string> names;
+    std::transform(words.begin(), words.end(), std::back_inserter(names),
+                   [](const Word<Enum>& one) { return one.name; });
+    OptionInfo described =
+        describe(std::move(name), "a string", fmt::format("{}", fmt::join(names, " or ")), std::move(help));
+    return {std::move(described),
+            [=](const OptionInfo& info, const ConfigValue& given, DaemonConfig& config,
+                ConfigProblems& problems) {
+                const auto* text = given.as<std::string>();
+                if (text == nullptr) {
+                    return problems.add(given.at, wrong_type(info, given));
+                }
+                const auto found = std::find_if(words.begin(), words.end(),
+                                                [&](const Word<Enum>& one) { return one.name == *text; });
+                if (found == words.end()) {
+                    return problems.add(given.at,
+                                        fmt::format("{} = {} is unknown; {}", info.key, quote(*text),
+                                                    suggestion(*text, names, "there are")));
+                }
+                config.sm.*member = found->means;
+            },
+            [=](const DaemonConfig& config) {
+                const auto found = std::find_if(words.begin(), words.end(), [&](const Word<Enum>& one) {
+                    return one.means == config.sm.*member;
+                });
+                return toml_string(found == words.end() ? std::string_view{} : std::string_view(found->name));
             }};
 }
 
@@ -563,10 +602,24 @@ std::vector<ConfigOption> mads_options() {
     };
 }
 
+std::vector<ConfigOption> sa_options() {
+    return {
+        word<fabric::WhenFull>(
+            {"sa", "when_full"}, {{"silent", fabric::WhenFull::silent}, {"busy", fabric::WhenFull::busy}},
+            "What a client gets whose queue of requests is full: nothing, or status BUSY, which Linux "
+            "hands to the application as a failure.",
+            &sm::SmConfig::sa_when_full),
+    };
+}
+
+std::vector<ConfigOption> multicast_options() {
+    return {groups_option()};
+}
+
 std::vector<ConfigOption> build_options() {
     std::vector<ConfigOption> all;
-    for (auto* options :
-         {daemon_options, database_options, sm_options, ports_options, routing_options, mads_options}) {
+    for (auto* options : {daemon_options, database_options, sm_options, sa_options, multicast_options,
+                          ports_options, routing_options, mads_options}) {
         std::vector<ConfigOption> section = options();
         std::move(section.begin(), section.end(), std::back_inserter(all));
     }
@@ -600,8 +653,8 @@ std::string ConfigProblems::to_string(const std::string& origin) const {
 }
 
 std::string_view type_name(const ConfigValue& value) {
-    constexpr std::array<std::string_view, 5> kNames{"an integer", "a floating-point number", "true or false",
-                                                     "a string", "a list"};
+    constexpr std::array<std::string_view, 6> kNames{
+        "an integer", "a floating-point number", "true or false", "a string", "a list", "a table"};
     const auto* other = value.as<ConfigValue::Other>();
     return other != nullptr ? other->name : kNames[value.value.index()];
 }

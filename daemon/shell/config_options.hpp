@@ -23,19 +23,28 @@ struct ConfigPosition {
     auto operator<=>(const ConfigPosition&) const = default;
 };
 
-/// One value of the file. Dates and tables only have a name, for messages: no option takes them.
+/// One value of the file. Tables are looked into where they stand in a list; elsewhere they and dates only
+/// have a name, for messages: no option takes them.
 struct ConfigValue {
     struct Other {
         std::string_view name;
     };
+    struct Entry;
     using List = std::vector<ConfigValue>;
-    std::variant<std::int64_t, double, bool, std::string, List, Other> value;
+    using Table = std::vector<Entry>;  ///< by key
+    std::variant<std::int64_t, double, bool, std::string, List, Table, Other> value;
     ConfigPosition at;
 
     template <class T>
     [[nodiscard]] const T* as() const {
         return std::get_if<T>(&value);
     }
+};
+
+struct ConfigValue::Entry {
+    std::string key;
+    ConfigPosition key_at;
+    ConfigValue value;
 };
 
 /// Collects what is wrong and where.

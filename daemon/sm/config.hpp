@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/time.hpp"
+#include "daemon/fabric/sa_tables.hpp"
 #include "mad/ids.hpp"
 #include "mad/transactions.hpp"
 #include "routing/routes.hpp"
@@ -40,6 +41,12 @@ struct SmConfig {
     std::uint8_t speed_ext_enabled = 0;
     std::uint8_t speed_ext2_enabled = 0;
     bool separate_arm = false;  ///< configuration and Armed in two Sets
+
+    // [sa]
+    fabric::WhenFull sa_when_full = fabric::WhenFull::silent;
+
+    // [multicast]
+    std::vector<fabric::ConfiguredGroup> multicast_groups;  ///< besides IPoIB's of the default partition
 
     // [routing]
     routing::RouteOptions routing;

@@ -9,6 +9,13 @@ using Severity = fabric::EventRecord::Severity;
 
 void SubnetManager::add_groups(ProgramInput& input) const {
     input.groups = plan_trees(view_->topology, groups_);
+    // A switch with a smaller table than there was room for when a group was made: it drops the group's
+    // packets, as it would whatever it was told.
+    for (std::uint32_t s = 0; s < input.groups.size(); ++s) {
+        const fabric::Node& node = input.fabric->nodes[view_->switch_nodes[s]];
+        const std::uint32_t room = node.switch_info ? node.switch_info->multicast_fdb_cap : 0;
+        limit_row(input.groups[s], room);
+    }
     input.groups_in_force.resize(input.groups.size());
     for (std::uint32_t s = 0; s < input.groups.size(); ++s) {
         const auto known = groups_programmed_.find(view_->topology.switches[s].guid);

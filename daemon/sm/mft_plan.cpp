@@ -5,15 +5,16 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "mad/multicast.hpp"
+
 namespace ibf::sm {
 namespace {
 
+using mad::kMlidFirst;
 using routing::kNoIndex;
 using routing::PortPeer;
 using routing::Topology;
 
-constexpr std::uint16_t kMlidFirst = 0xC000;
-constexpr unsigned kBlockEntries = 32;
 constexpr unsigned kPositionPorts = 16;
 constexpr std::uint32_t kFar = 0xFFFFFFFF;
 
@@ -193,7 +194,7 @@ void add_blocks(std::uint32_t s, const PortMask& old_mask, const PortMask& mask,
                 std::set<MftWrite>& blocks) {
     for (std::uint8_t position = 0; position < 256 / kPositionPorts; ++position) {
         if (slice(old_mask, position) != slice(mask, position)) {
-            blocks.insert({s, static_cast<std::uint16_t>((mlid - kMlidFirst) / kBlockEntries), position});
+            blocks.insert({s, static_cast<std::uint16_t>((mlid - kMlidFirst) / kMftBlockEntries), position});
         }
     }
 }
@@ -219,6 +220,10 @@ MftRows plan_trees(const Topology& topology, const MulticastGroups& groups) {
         }
     }
     return rows;
+}
+
+void limit_row(MftRow& row, std::uint32_t room) {
+    std::erase_if(row, [&](const auto& entry) { return entry.first >= kMlidFirst + room; });
 }
 
 MftPlan plan_mfts(const Topology& topology, const MftRows& in_force, const MftRows& wanted,
@@ -252,7 +257,7 @@ MftPlan plan_mfts(const Topology& topology, const MftRows& in_force, const MftRo
             }
         }
         if (unknown.contains(s) && highest >= kMlidFirst) {
-            for (unsigned block = 0; block <= (highest - kMlidFirst) / kBlockEntries; ++block) {
+            for (unsigned block = 0; block <= (highest - kMlidFirst) / kMftBlockEntries; ++block) {
                 for (unsigned position = 0; position <= topology.switches[s].num_ports / kPositionPorts;
                      ++position) {
                     writes.insert(
@@ -275,8 +280,8 @@ MftPlan plan_mfts(const Topology& topology, const MftRows& in_force, const MftRo
 mad::MftBlock mft_block(const MftRow& row, std::uint16_t block, std::uint8_t position,
                         const std::set<std::uint16_t>& without) {
     mad::MftBlock out;
-    for (unsigned i = 0; i < kBlockEntries; ++i) {
-        const auto mlid = static_cast<std::uint16_t>(kMlidFirst + block * kBlockEntries + i);
+    for (unsigned i = 0; i < kMftBlockEntries; ++i) {
+        const auto mlid = static_cast<std::uint16_t>(kMlidFirst + block * kMftBlockEntries + i);
         out.port_masks[i] = without.contains(mlid) ? std::uint16_t{0} : slice(mask_of(row, mlid), position);
     }
     return out;

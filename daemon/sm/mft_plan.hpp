@@ -25,8 +25,10 @@ struct GroupMember {
     bool receives = true;  ///< false: sends only; its switch has the way to the tree, the port no copy
     auto operator<=>(const GroupMember&) const = default;
 };
-/// By MLID; who is in several groups of one MLID receives if in one of them.
+/// By MLID: the members of all groups that share it, each once.
 using MulticastGroups = std::map<mad::Mlid, std::vector<GroupMember>>;
+
+inline constexpr unsigned kMftBlockEntries = 32;  ///< MLIDs of a block
 
 using PortMask = fabric::PortMask;
 using MftRow = fabric::MftRow;
@@ -34,6 +36,9 @@ using MftRow = fabric::MftRow;
 using MftRows = std::vector<MftRow>;
 
 [[nodiscard]] MftRows plan_trees(const routing::Topology& topology, const MulticastGroups& groups);
+
+/// Leaves the entries of a table with `room` for so many MLIDs.
+void limit_row(MftRow& row, std::uint32_t room);
 
 struct MftWrite {
     std::uint32_t switch_index = 0;

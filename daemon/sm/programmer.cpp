@@ -393,9 +393,18 @@ std::uint16_t Programmer::multicast_top() const {
     return top;
 }
 
+/// Whether a block lies behind the end of its switch's table.
+bool Programmer::beyond_table(const MftWrite& write) const {
+    const Node& node = input_.fabric->nodes[input_.view->switch_nodes[write.switch_index]];
+    return !node.switch_info || write.block * kMftBlockEntries >= node.switch_info->multicast_fdb_cap;
+}
+
 std::optional<mad::Request> Programmer::next_group_block() {
     const bool dropping = stage_ == Stage::group_drop;
     const auto& blocks = dropping ? groups_plan_.drops : groups_plan_.writes;
+    while (cursor_ < blocks.size() && beyond_table(blocks[cursor_])) {
+        ++cursor_;
+    }
     if (cursor_ >= blocks.size()) {
         return std::nullopt;
     }

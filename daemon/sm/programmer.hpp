@@ -135,6 +135,7 @@ private:
     std::optional<mad::Request> next_mft();
     void on_mft(fabric::PortRef ref, const mad::Completion& completion);
     [[nodiscard]] bool stops_multicast(const fabric::Node& node) const;
+    [[nodiscard]] bool beyond_table(const MftWrite& write) const;
     std::optional<mad::Request> next_group_block();
     void on_group_block(const Tag& tag, const mad::Completion& completion);
     [[nodiscard]] bool left_out(Stage stage) const;

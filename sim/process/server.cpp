@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "base/log.hpp"
+#include "mad/octets.hpp"
 #include "sim/world.hpp"
 
 namespace ibf::sim {
@@ -38,11 +39,7 @@ mad::MadAddress address_of(const MadFrame& frame) {
                             .grh_traffic_class = frame.traffic_class,
                             .grh_flow_label = frame.flow_label};
     if (frame.grh_present != 0) {
-        std::array<std::uint64_t, 2> halves{};
-        for (std::size_t i = 0; i < frame.gid.size(); ++i) {
-            halves[i / 8] = halves[i / 8] << 8U | frame.gid[i];
-        }
-        address.grh_gid = mad::Gid{.prefix = halves[0], .interface_id = mad::Guid{halves[1]}};
+        address.grh_gid = mad::load_gid(frame.gid, 0);
     }
     return address;
 }
@@ -63,11 +60,7 @@ MadFrame frame_of(std::uint32_t agent, const HandedUp& what) {
         frame.hop_limit = address.grh_hop_limit;
         frame.traffic_class = address.grh_traffic_class;
         frame.flow_label = address.grh_flow_label;
-        for (std::size_t i = 0; i < frame.gid.size(); ++i) {
-            const std::uint64_t half =
-                i < 8 ? address.grh_gid->prefix : address.grh_gid->interface_id.value();
-            frame.gid[i] = static_cast<std::uint8_t>(half >> (56U - 8U * (i % 8)));
-        }
+        mad::store_gid(frame.gid, 0, *address.grh_gid);
     }
     return frame;
 }

@@ -135,6 +135,8 @@ TEST_F(GetSaTest, MembersAreNamedEvenWhereThePortIsGone) {
     EXPECT_EQ(here["join_states"], (Json{"full", "send-only"}));
     EXPECT_EQ(here["proxy"], false);
     EXPECT_FALSE(gone.contains("node"));
+    EXPECT_EQ(here["gone"], false);
+    EXPECT_EQ(gone["gone"], true);
     EXPECT_EQ(gone["join_states"], Json{"non"});
     EXPECT_EQ(gone["proxy"], true);
 }
@@ -144,6 +146,39 @@ TEST_F(GetSaTest, MembersMayBeLeftOut) {
     EXPECT_EQ(body["groups"][0]["member_count"], 2);
     EXPECT_FALSE(body["groups"][0].contains("members"));
     EXPECT_EQ(get("/v1/groups?members=some").first, 400);
+}
+
+TEST_F(GetSaTest, GroupsNameWhoLimitsThem) {
+    auto tables = std::make_shared<fabric::SaTables>(*snapshot_.sa);
+    fabric::Group group = broadcast_group();
+    group.limited_by = {port_};
+    group.limiters = 5;
+    tables->groups[group.mgid] = std::make_shared<const fabric::Group>(group);
+    snapshot_.sa = tables;
+    const Json row = get("/v1/groups?members=no").second["groups"][0];
+    EXPECT_EQ(row["limiters"], 5);
+    ASSERT_EQ(row["limited_by"].size(), 1U);
+    EXPECT_EQ(row["limited_by"][0]["node"], name_);
+}
+
+// C94: whose joins were refused, newest first; of one group only its own.
+TEST_F(GetSaTest, RefusedJoinsAreListed) {
+    EXPECT_EQ(get("/v1/groups").second["refused"], Json::array());
+    snapshot_.join_refusals = {
+        {broadcast_group().mgid, port_, "it is too slow", base::WallTime{std::chrono::milliseconds{1500}},
+         12},
+        {mad::parse_gid("ff12:601b:ffff::1").value(), mad::Guid{0xDEAD}, "no room", {}, 1}};
+    for (const char* target : {"/v1/groups", "/v1/groups?members=no"}) {
+        const Json refused = get(target).second["refused"];
+        ASSERT_EQ(refused.size(), 2U);
+        EXPECT_EQ(refused[0]["mgid"], kBroadcast);
+        EXPECT_EQ(refused[0]["node"], name_);
+        EXPECT_EQ(refused[0]["reason"], "it is too slow");
+        EXPECT_EQ(refused[0]["times"], 12);
+        EXPECT_EQ(refused[0]["time"], base::format_utc(base::WallTime{std::chrono::milliseconds{1500}}));
+        EXPECT_FALSE(refused[1].contains("node"));
+    }
+    EXPECT_EQ(get("/v1/groups?mgid=ff12:401b:ffff::ffff:ffff").second["refused"].size(), 1U);
 }
 
 TEST_F(GetSaTest, AGroupThatIsNoneIsNotFound) {
@@ -300,7 +335,7 @@ TEST_F(GetSaTest, SubscriptionsSayWhetherReportsArrive) {
 
 TEST_F(GetSaTest, BeforeTheSaBeganThereIsNothing) {
     snapshot_.sa = nullptr;
-    EXPECT_EQ(get("/v1/groups").second, (Json{{"groups", Json::array()}}));
+    EXPECT_EQ(get("/v1/groups").second, (Json{{"refused", Json::array()}, {"groups", Json::array()}}));
     EXPECT_EQ(get("/v1/services").second, (Json{{"services", Json::array()}}));
     const Json body = get("/v1/sa").second;
     EXPECT_EQ(body["requests"], 0);

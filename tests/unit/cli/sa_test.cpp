@@ -28,8 +28,27 @@ TEST(SaText, GroupsAreOneLineEach) {
 TEST(SaText, AGroupNamesItsMembersAndHowTheyJoined) {
     const std::string text = group_text(group());
     EXPECT_TRUE(has(text, "members         1,234\n")) << text;
-    EXPECT_TRUE(has(text, "0x01       gpu-07/1  full,send-only (by proxy)\n")) << text;
-    EXPECT_TRUE(has(text, "0x02       -         -\n")) << "the port is gone: " << text;
+    EXPECT_TRUE(has(text, "0x01       gpu-07/1   full,send-only (by proxy)\n")) << text;
+    EXPECT_TRUE(has(text, "0x02       port gone  -\n")) << text;
+}
+
+TEST(SaText, AGroupSaysWhoLimitsIt) {
+    Json slow = group();
+    slow["limiters"] = 5;
+    slow["limited_by"] = Json::parse(R"([{"port_guid":"0x1","node":"gpu-07","port":1},{"port_guid":"0x2"}])");
+    EXPECT_TRUE(has(group_text(slow), "limited by      gpu-07/1, port gone and 3 more\n"))
+        << group_text(slow);
+    EXPECT_FALSE(has(group_text(group()), "limited by"));
+}
+
+TEST(SaText, RefusedJoinsSayWhy) {
+    EXPECT_EQ(refused_text(Json::array()), "");
+    EXPECT_EQ(
+        refused_text(Json::parse(R"([{"time":"2026-11-29T23:14:23.000Z","mgid":"ff12::1","node":"gpu-07",
+        "port":1,"times":12,"reason":"it is too slow"}])")),
+        "\nrefused joins\n"
+        "TIME                      MGID     PORT      TIMES  REASON\n"
+        "2026-11-29T23:14:23.000Z  ff12::1  gpu-07/1     12  it is too slow\n");
 }
 
 TEST(SaText, ServicesHaveLeases) {

@@ -77,7 +77,7 @@ TEST(Desk, StatusesSayWhatIsWrong) {
     EXPECT_EQ(status(mad), 0x0004) << "class version";
     mad = bench.path();
     mad.header.method = 0x13;
-    EXPECT_EQ(status(mad), 0x000C) << "no trace tables";
+    EXPECT_EQ(status(mad), 0x000C) << "traces are asked for as TraceRecords";
     mad = SaBench::request(SaMethod::get, SaAttribute::node_record, {});
     EXPECT_EQ(status(mad), mad::kSaTooManyRecords);
     mad = SaBench::request(SaMethod::get, SaAttribute::node_record, {{"LID", 0xBFFF}});
@@ -111,20 +111,59 @@ TEST(FieldCase, C88_retries_and_greed) {
         << "the modest one is served among the first two";
 }
 
-// C89: no BUSY, ever; a full queue is silent, and the retry finds room.
-TEST(FieldCase, C89_never_busy) {
+/// A client as Linux is one: whoever gets no answer asks again, a status other than 0 is a failure at once.
+class LinuxClient {
+public:
+    static constexpr std::uint64_t kQuestions = 200;  ///< at once
+    static constexpr int kRetries = 5;
+
+    explicit LinuxClient(DeskBench& bench) : bench_(bench) {
+        for (std::uint64_t tid = 0; tid < kQuestions; ++tid) {
+            open_.insert(tid);
+        }
+    }
+    void ask_all() {
+        for (int i = 0; i <= kRetries; ++i) {
+            for (const std::uint64_t tid : open_) {
+                bench_.desk.on_mad(bench_.wire(bench_.path(), 3, tid), bench_.now, bench_.out);
+            }
+            bench_.serve_all();
+            for (std::size_t k = 0; k < bench_.out.wire.size(); ++k) {
+                const mad::SaMad reply = bench_.reply(k);
+                EXPECT_EQ(open_.erase(reply.header.tid), 1U);
+                ++(reply.header.status == 0 ? answered : failed)[reply.header.status];
+            }
+            bench_.out.wire.clear();
+        }
+    }
+    std::map<mad::MadStatus, std::uint64_t> answered, failed;  ///< by status
+
+private:
+    DeskBench& bench_;
+    std::set<std::uint64_t> open_;
+};
+
+// C89: by default a full queue is silent: the retry finds room, and the application gets what it asked for.
+TEST(FieldCase, C89_silent_when_full) {
     DeskBench bench;
-    for (std::uint64_t tid = 0; tid < 200; ++tid) {
-        bench.desk.on_mad(bench.wire(bench.path(), 3, tid), bench.now, bench.out);
-    }
-    bench.serve_all();
-    for (std::size_t i = 0; i < bench.out.wire.size(); ++i) {
-        EXPECT_EQ(bench.reply(i).header.status, 0);
-    }
-    bench.out.wire.clear();
-    bench.desk.on_mad(bench.wire(bench.path(), 3, 199), bench.now, bench.out);
-    bench.serve_all();
-    EXPECT_EQ(bench.out.wire.size(), 1U);
+    LinuxClient client(bench);
+    client.ask_all();
+    EXPECT_EQ(client.answered[0], LinuxClient::kQuestions);
+    EXPECT_TRUE(client.failed.empty());
+}
+
+// C89: configured to say BUSY, it says so to what does not fit, and to nothing else.
+TEST(FieldCase, C89_busy_when_full) {
+    DeskBench bench;
+    bench.config.when_full = fabric::WhenFull::busy;
+    bench.desk.replace_config(bench.config);
+    LinuxClient client(bench);
+    client.ask_all();
+    constexpr mad::MadStatus kBusy = 0x0001;
+    EXPECT_EQ(client.answered[0], sa::DeskLimits{}.per_asker);
+    EXPECT_EQ(client.failed, (std::map<mad::MadStatus, std::uint64_t>{
+                                 {kBusy, LinuxClient::kQuestions - sa::DeskLimits{}.per_asker}}));
+    EXPECT_EQ(bench.desk.counters().dropped, client.failed[kBusy]);
 }
 
 TEST(Desk, IsSilentWhereItIsNotTheMastersAndToAForeignKey) {
@@ -138,6 +177,20 @@ TEST(Desk, IsSilentWhereItIsNotTheMastersAndToAForeignKey) {
     EXPECT_TRUE(bench.out.wire.empty());
     EXPECT_EQ(bench.desk.counters().silent, 1U);
     EXPECT_EQ(bench.desk.counters().malformed, 1U);
+}
+
+// The answer to GetTraceTable is a GetTableResp (IBA 15.2.2, table 189).
+TEST(Desk, ATraceIsATable) {
+    DeskBench bench;
+    mad::SaMad mad = bench.path();
+    mad.header.method = static_cast<std::uint8_t>(SaMethod::get_trace_table);
+    mad.header.attribute = static_cast<mad::Attribute>(SaAttribute::trace_record);
+    bench.desk.on_mad(bench.wire(mad, 3, 1), bench.now, bench.out);
+    bench.serve_all();
+    ASSERT_GE(bench.out.wire.size(), 1U);
+    EXPECT_EQ(bench.reply(0).header.method, 0x92);
+    EXPECT_EQ(bench.reply(0).header.attribute, mad.header.attribute);
+    EXPECT_EQ(bench.reply(0).attribute_offset, 6U);
 }
 
 TEST(Desk, ATableGoesByRmppAndChangesGoToTheRegistry) {

@@ -87,13 +87,13 @@ TEST(FieldCase, C90_nobody_has_a_lid_yet) {
     const sa::View empty(snapshot);
     const mad::SaMad mad =
         SaBench::request(SaMethod::get, SaAttribute::path_record, {{"SLID", 1}, {"DLID", 2}});
-    EXPECT_EQ(sa::read({mad, empty, {}, {}, sa::kNoEnd}).status, mad::kSaNoRecords);
+    EXPECT_EQ(sa::read({mad, empty, {}, {}, sa::kNoEnd}, mad.data).status, mad::kSaNoRecords);
     mad::SaMad by_gid = SaBench::request(SaMethod::get, SaAttribute::path_record, {});
     by_gid.component_mask = std::uint64_t{1} << 2U;
     by_gid.data[8] = 0xFE;
     by_gid.data[9] = 0x80;
     by_gid.data[23] = 7;
-    EXPECT_EQ(sa::read({by_gid, empty, {}, {}, sa::kNoEnd}).status, mad::kSaNoRecords);
+    EXPECT_EQ(sa::read({by_gid, empty, {}, {}, sa::kNoEnd}, by_gid.data).status, mad::kSaNoRecords);
 }
 
 // C100: the link-local prefix is taken as the fabric's own, foreign ones are refused.
@@ -157,11 +157,8 @@ TEST(MultiPath, IsThePathsOfEachPair) {
     data[15] = 2;
     data[16] = 3;
     for (const char* name : {"h1", "h2", "h5", "h6", "h7"}) {
-        for (const std::uint64_t half : {SaBench::kPrefix, bench.end(name).guid.value()}) {
-            for (unsigned i = 0; i < 8; ++i) {
-                data.push_back(static_cast<std::uint8_t>(half >> (56U - 8U * i)));
-            }
-        }
+        data.resize(data.size() + 16);
+        mad::store_gid(data, data.size() - 16, {SaBench::kPrefix, bench.end(name).guid});
     }
     const auto ask = [&] {
         return sa::read_multipath({mad, *bench.view, bench.tables, bench.config, sa::kNoEnd}, data);

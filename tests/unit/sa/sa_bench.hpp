@@ -11,6 +11,7 @@
 
 #include "daemon/sa/reader.hpp"
 #include "harness.hpp"
+#include "mad/octets.hpp"
 
 namespace ibf::test {
 
@@ -44,10 +45,7 @@ public:
              std::uint64_t guid) const {
         const sa::RecordType& type = sa::record_type_of(mad.attribute());
         mad.component_mask |= std::uint64_t{1} << type.component(field);
-        for (unsigned i = 0; i < 8; ++i) {
-            mad.data[at + i] = static_cast<std::uint8_t>(prefix >> (56U - 8U * i));
-            mad.data[at + 8 + i] = static_cast<std::uint8_t>(guid >> (56U - 8U * i));
-        }
+        mad::store_gid(mad.data, at, {prefix, mad::Guid{guid}});
     }
     [[nodiscard]] const sa::End& end(const std::string& name) const {
         const std::uint32_t node = lab.node(name);
@@ -61,7 +59,7 @@ public:
         return view->ends().front();
     }
     [[nodiscard]] sa::Answer ask(const mad::SaMad& mad) const {
-        return sa::read({mad, *view, tables, config, sa::kNoEnd});
+        return sa::read({mad, *view, tables, config, sa::kNoEnd}, mad.data);
     }
     [[nodiscard]] sa::Answer ask(mad::SaMethod method, mad::SaAttribute attribute, Fields fields) const {
         return ask(request(method, attribute, fields));

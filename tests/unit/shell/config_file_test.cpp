@@ -186,6 +186,84 @@ TEST(ConfigFile, WrongTypesAndRanges) {
               "DEVICE/PORT; empty: the first port that can serve");
 }
 
+TEST(ConfigFile, MulticastGroupsAreTables) {
+    const DaemonConfig config = good(R"(
+[sa]
+when_full = "busy"
+[[multicast.groups]]
+ipoib = true
+pkey = "0x0005"
+scope = "site-local"
+mtu = 2048
+rate = "100 Gb/s"
+[[multicast.groups]]
+mgid = "ff15:a01c::7"
+mtu = "auto"
+rate = "auto"
+sl = 3
+qkey = "0x12345678"
+)");
+    EXPECT_EQ(config.sm.sa_when_full, fabric::WhenFull::busy);
+    ASSERT_EQ(config.sm.multicast_groups.size(), 2U);
+    const fabric::ConfiguredGroup& first = config.sm.multicast_groups[0];
+    EXPECT_EQ(mad::to_string(first.mgid), "ff15:401b:8005:0:0:0:ffff:ffff");
+    EXPECT_EQ(first.pkey, mad::PKey{0x8005});
+    EXPECT_EQ(first.mtu, static_cast<std::uint8_t>(mad::Mtu::b2048));
+    EXPECT_EQ(first.rate, 16) << "the code of 100 Gb/s";
+    EXPECT_EQ(first.qkey, 0x0b1bU);
+    const fabric::ConfiguredGroup& second = config.sm.multicast_groups[1];
+    EXPECT_EQ(mad::to_string(second.mgid), "ff15:a01c:0:0:0:0:0:7");
+    EXPECT_EQ(second.pkey, mad::kPKeyDefaultFull);
+    EXPECT_EQ(second.mtu, 0);
+    EXPECT_EQ(second.rate, 0);
+    EXPECT_EQ(second.sl, 3);
+    EXPECT_EQ(second.qkey, 0x12345678U);
+    EXPECT_EQ(good(dump_config(config)).sm.multicast_groups, config.sm.multicast_groups);
+    EXPECT_EQ(good("[multicast]\ngroups = [{ mgid = \"ff15:a01c::7\" }]\n").sm.multicast_groups.size(), 1U);
+}
+
+TEST(ConfigFile, MulticastGroupsThatAreWrong) {
+    const std::string begin = "[[multicast.groups]]\n";
+    EXPECT_EQ(
+        bad(begin + "ipoib = true\nrate = \"99 Gb/s\"\n"),
+        "t.toml:3:8: rate = '99 Gb/s' cannot be used: expected \"auto\", or one of 2.5, 5, 10, 14, 20, 25, "
+        "28, 30, 40, 50, 56, 60, 80, 100, 112, 120, 168, 200, 300, 400, 600, 800, 1200 with \"Gb/s\"");
+    EXPECT_EQ(bad(begin + "ipoib = true\nrate = 100\n"),
+              "t.toml:3:8: rate = 100 cannot be used: expected a string with a unit, like \"100 Gb/s\"");
+    EXPECT_EQ(
+        bad(begin + "ipoib = true\nmtu = 1500\n"),
+        "t.toml:3:7: mtu = 1500 cannot be used: expected 256, 512, 1024, 2048 or 4096 bytes, or \"auto\"");
+    EXPECT_EQ(bad(begin + "mgid = \"fe80::1\"\n").substr(0, 10), "t.toml:2:8");
+    EXPECT_EQ(bad(begin + "sl = 1\n"), "t.toml:1:1: a group needs a name: mgid, or ipoib = true");
+    EXPECT_EQ(bad(begin + "ipoib = true\nmgid = \"ff12::1\"\n"),
+              "t.toml:1:1: mgid and ipoib are both given: keep one of them");
+    EXPECT_EQ(bad(begin + "mgid = \"ff12::1\"\nscope = \"global\"\n"),
+              "t.toml:3:9: scope differs from that of mgid: leave it out");
+    EXPECT_EQ(
+        bad(begin + "ipoib = true\nscope = \"here\"\n"),
+        "t.toml:3:9: scope = 'here' cannot be used: expected link-local, site-local, organization-local or "
+        "global");
+    EXPECT_EQ(bad(begin + "ipoib = true\nmtuu = 1\n"),
+              "t.toml:3:1: unknown key 'mtuu' of a group; did you mean 'mtu'?");
+    EXPECT_EQ(bad(begin + "ipoib = true\nsl = 16\npkey = 0\nqkey = -1\n"),
+              "t.toml:3:6: sl = 16 cannot be used: expected an integer, 0..15\n"
+              "t.toml:4:8: pkey = 0 cannot be used: expected a P_Key, \"0x0001\"..\"0xffff\"\n"
+              "t.toml:5:8: qkey = -1 cannot be used: expected 32 bits, \"0x0\"..\"0xffffffff\"");
+    EXPECT_EQ(bad(begin + "ipoib = true\n" + begin + "ipoib = true\npkey = 0x7fff\n"),
+              "t.toml:3:1: group ff12:401b:ffff:0:0:0:ffff:ffff is there twice");
+    EXPECT_EQ(
+        bad("[multicast]\ngroups = 3\n"),
+        "t.toml:2:10: groups is an integer: expected a list of tables, each begun by [[multicast.groups]]");
+    EXPECT_EQ(bad("[multicast]\ngroups = [3]\n"),
+              "t.toml:2:11: groups has an integer in its list: expected tables");
+    EXPECT_EQ(
+        bad("[[multicast.groups]]\nipoib = true\n[[multicast.groups.a.b.c]]\nx = [[[{y = [1]}]]]\n"),
+        "t.toml:3:20: unknown key 'a' of a group; its keys are: mgid, ipoib, pkey, mtu, rate, sl, qkey, "
+        "scope");
+    EXPECT_EQ(bad("[sa]\nwhen_full = \"bus\"\n"),
+              "t.toml:2:13: when_full = 'bus' is unknown; did you mean 'busy'?");
+}
+
 TEST(ConfigFile, DurationsWantAUnit) {
     EXPECT_EQ(bad("[sm]\nsweep_interval = 10\n"),
               "t.toml:2:18: sweep_interval has no unit: write it as a string with us, ms, s, min or h, like "

@@ -89,5 +89,44 @@ TEST(Groups, ARestartWithTheSameMembersWritesNoTable) {
     EXPECT_GT(lab.sets(Attribute::multicast_forwarding_table), 0U);
 }
 
+// A member whose port was gone gets the group's packets when it is back, without a new join.
+TEST(Groups, AMemberThatComesBackIsOnTheTreeAgain) {
+    Lab lab(t2(), at_h1());
+    lab.start();
+    ASSERT_TRUE(lab.run_until_up(seconds{5}));
+    lab.set_groups({{kMlid, {member(lab, "h1"), member(lab, "h5")}}});
+    lab.advance(seconds{15});
+    const mad::Guid leaf2 = lab.sim.netlist().nodes[lab.node("leaf2")].guid;
+    const auto reaches_h5 = [&] {
+        const auto tables = lab.snapshot().multicast;
+        const auto row = tables->find(leaf2);
+        return row != tables->end() && row->second.contains(kMlid.value()) &&
+               row->second.at(kMlid.value()).test(1);
+    };
+    ASSERT_TRUE(reaches_h5());
+    lab.inject("remove-node h5");
+    lab.advance(seconds{15});
+    EXPECT_FALSE(reaches_h5());
+    lab.inject("add-node h5");
+    lab.advance(seconds{15});
+    EXPECT_TRUE(reaches_h5());
+}
+
+// C97: a switch whose table is smaller than what was given out takes what fits, and is not asked for more.
+TEST(Groups, ASmallerTableIsNotWrittenBeyondItsEnd) {
+    Lab lab(t2(), at_h1());
+    lab.start();
+    ASSERT_TRUE(lab.run_until_up(seconds{5}));
+    constexpr mad::Mlid kBeyond{0xC000 + 0x2000};  // of the simulated switches' tables
+    lab.set_groups(
+        {{kMlid, {member(lab, "h1"), member(lab, "h5")}}, {kBeyond, {member(lab, "h1"), member(lab, "h5")}}});
+    lab.advance(seconds{15});
+    EXPECT_EQ(lab.events("setup-failed"), 0U);
+    EXPECT_TRUE(lab.snapshot().multicast->begin()->second.contains(kMlid.value()));
+    for (const auto& [guid, row] : *lab.snapshot().multicast) {
+        EXPECT_FALSE(row.contains(kBeyond.value()));
+    }
+}
+
 }  // namespace
 }  // namespace ibf::test
