@@ -75,9 +75,6 @@ public:
         signal();
     }
 
-    /// Wakes the reader, as if something waited.
-    void wake() { signal(); }
-
     [[nodiscard]] int wake_fd() const { return wake_fd_; }
     [[nodiscard]] std::uint64_t refused() const {
         const std::lock_guard lock(mutex_);

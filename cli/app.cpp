@@ -14,7 +14,8 @@ namespace {
 constexpr const char* kFooter =
     "Every command takes --json and --socket. Nodes are named by description (or a part that fits one only), GUID, or\n"
     "LID (12, lid:12); NODE/N is a port. 'ibfabric COMMAND --help' shows options and examples.\n\n"
-    "Exit codes: 0 fine, 1 a finding, 2 wrong usage, 3 no daemon, 4 could not be done.\n\n"
+    "Exit codes: 0 fine, 1 a finding, 2 wrong usage, 3 no daemon (query: no subnet manager), 4 could not\n"
+    "be done.\n\n"
     "Examples:\n"
     "  ibfabric status --wait-up 60\n"
     "  ibfabric path host-01 host-17\n"
@@ -40,6 +41,7 @@ int run(int argc, char** argv) {
     add_list_commands(app, chosen);
     add_route_commands(app, chosen);
     add_sa_commands(app, chosen);
+    add_query_command(app, chosen);
     add_export_command(app, chosen);
     add_plan_commands(app, chosen);
     try {

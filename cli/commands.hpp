@@ -23,6 +23,8 @@ void add_route_commands(CLI::App& app, Action& chosen);
 void add_control_commands(CLI::App& app, Action& chosen);
 /// groups, services, sa.
 void add_sa_commands(CLI::App& app, Action& chosen);
+/// query: no daemon needed.
+void add_query_command(CLI::App& app, Action& chosen);
 /// export.
 void add_export_command(CLI::App& app, Action& chosen);
 /// generate, plan: no daemon needed.

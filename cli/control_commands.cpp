@@ -117,6 +117,17 @@ void add_neighbours(std::string& out, const Json& status) {
     }
 }
 
+void add_lanes(std::string& out, const Json& status) {
+    if (!status.contains("lanes")) {
+        return;
+    }
+    const Json& lanes = status["lanes"];
+    const bool some_silent = lanes.value("left_out", 0U) > 0;
+    add_line(out, "lanes",
+             fmt::format("read {} of {} devices{}", number(lanes, "read"), number(lanes, "devices"),
+                         some_silent ? fmt::format(", {} did not answer", number(lanes, "left_out")) : ""));
+}
+
 std::string status_text(const Json& status) {
     std::string out;
     const std::string text = field_text(status, "mode_text");
@@ -127,6 +138,7 @@ std::string status_text(const Json& status) {
     add_line(out, "SM", sm_text(status));
     add_fabric(out, status);
     add_routing(out, status);
+    add_lanes(out, status);
     add_sweeps(out, status);
     add_neighbours(out, status);
     const Json& mads = status["mads"];

@@ -50,6 +50,52 @@ std::string lease_text(const Json& service) {
                                                       : field_text(service, "lease_seconds") + "s";
 }
 
+std::string left_text(const Json& service) {
+    return service.contains("remaining_seconds") && service["remaining_seconds"].is_number()
+               ? seconds_text(service["remaining_seconds"].get<double>())
+               : std::string("-");
+}
+
+std::string per_second_text(const Json& row) {
+    return fmt::format("{:.1f}", row.value("per_second", 0.0));
+}
+
+/// A column of the latencies; nothing was measured where only changes were asked for.
+Column latency_column(std::string title, const char* key) {
+    return {std::move(title),
+            [key](const Json& row) {
+                const Json latency = row.value("latency", Json::object());
+                return latency.value("count", std::uint64_t{0}) == 0 ? std::string("-")
+                                                                     : seconds_text(latency.value(key, 0.0));
+            },
+            Align::right};
+}
+
+std::string latency_text(const Json& answer) {
+    const auto cell = [&](const char* key) { return latency_column({}, key).cell(answer); };
+    return fmt::format("median {}, p99 {}, max {}", cell("median_seconds"), cell("p99_seconds"),
+                       cell("max_seconds"));
+}
+
+std::string kinds_text(const Json& kinds) {
+    return render_table(
+        kinds, {text_column("METHOD", "method"), text_column("ATTRIBUTE", "attribute"),
+                number_column("REQUESTS", "requests"), Column{"PER S", &per_second_text, Align::right},
+                latency_column("MEDIAN", "median_seconds"), latency_column("P99", "p99_seconds"),
+                latency_column("MAX", "max_seconds")});
+}
+
+std::string clients_text(const Json& clients) {
+    return render_table(
+        clients,
+        {number_column("LID", "lid"), Column{"CLIENT", &end_text, Align::left},
+         number_column("REQUESTS", "requests"), Column{"PER S", &per_second_text, Align::right},
+         number_column("DUPLICATES", "duplicates"), number_column("DROPPED", "dropped"),
+         Column{"LAST SEEN",
+                [](const Json& row) { return seconds_text(row.value("last_seen_seconds", 0.0)) + " ago"; },
+                Align::right}});
+}
+
 /// "trap 64 of class-manager", "device 7 of 0x0002c9": a null number stands for all.
 std::string wanted_text(const Json& row) {
     const bool generic = row.value("generic", false);
@@ -75,12 +121,11 @@ std::string groups_text(const Json& groups) {
     if (groups.empty()) {
         return "none\n";
     }
-    return render_table(groups,
-                        {text_column("MGID", "mgid"), text_column("MLID", "mlid"),
-                         text_column("P_KEY", "pkey"), text_column("Q_KEY", "qkey"),
-                         number_column("MTU", "mtu"), Column{"RATE", &rate_text, Align::right},
-                         number_column("SL", "sl"), number_column("MEMBERS", "member_count"),
-                         text_column("WELL KNOWN", "well_known")});
+    return render_table(
+        groups, {text_column("MGID", "mgid"), text_column("MLID", "mlid"), text_column("P_KEY", "pkey"),
+                 text_column("Q_KEY", "qkey"), number_column("MTU", "mtu"),
+                 Column{"RATE", &rate_text, Align::right}, number_column("SL", "sl"),
+                 number_column("MEMBERS", "member_count"), text_column("WELL KNOWN", "well_known")});
 }
 
 std::string refused_text(const Json& refused) {
@@ -124,10 +169,10 @@ std::string services_text(const Json& services) {
     if (services.empty()) {
         return "none\n";
     }
-    return render_table(
-        services, {text_column("SERVICE ID", "id"), text_column("NAME", "name"), text_column("GID", "gid"),
-                   Column{"NODE", &end_text, Align::left}, text_column("P_KEY", "pkey"),
-                   Column{"LEASE", &lease_text, Align::right}, text_column("KEY", "has_key")});
+    return render_table(services, {text_column("SERVICE ID", "id"), text_column("NAME", "name"),
+                                   text_column("GID", "gid"), Column{"NODE", &end_text, Align::left},
+                                   text_column("P_KEY", "pkey"), Column{"LEASE", &lease_text, Align::right},
+                                   Column{"LEFT", &left_text, Align::right}, text_column("KEY", "has_key")});
 }
 
 std::string sa_text(const Json& answer) {
@@ -139,10 +184,10 @@ std::string sa_text(const Json& answer) {
     add_line(out, "tables",
              fmt::format("{} delivered by RMPP, {} failed", number(answer, "tables_delivered"),
                          number(answer, "tables_failed")));
-    add_line(out, "not answered",
-             fmt::format("{} duplicates of what was in hand, {} dropped (queue full), {} malformed",
-                         number(answer, "duplicates"), number(answer, "dropped"),
-                         number(answer, "malformed")));
+    add_line(
+        out, "not answered",
+        fmt::format("{} duplicates of what was in hand, {} dropped (queue full), {} malformed",
+                    number(answer, "duplicates"), number(answer, "dropped"), number(answer, "malformed")));
     const auto groups = answer.value("groups", std::uint64_t{0});
     const auto members = answer.value("members", std::uint64_t{0});
     const auto services = answer.value("services", std::uint64_t{0});
@@ -152,17 +197,23 @@ std::string sa_text(const Json& answer) {
                          counted(members, "member", "members"), counted(services, "service", "services"),
                          counted(subscriptions.size(), "subscription", "subscriptions")));
     if (const Json kinds = answer.value("by_kind", Json::array()); !kinds.empty()) {
-        out += '\n' + render_table(kinds, {text_column("METHOD", "method"),
-                                           text_column("ATTRIBUTE", "attribute"),
-                                           number_column("REQUESTS", "requests")});
+        add_line(out, "answers after", latency_text(answer));
+        out += '\n' + kinds_text(kinds);
+    }
+    if (const Json clients = answer.value("clients", Json::array()); !clients.empty()) {
+        out += '\n' + clients_text(clients);
+        if (const auto all = answer.value("client_count", std::uint64_t{0}); all > clients.size()) {
+            out += fmt::format("and {} more\n", grouped(all - clients.size()));
+        }
     }
     if (!subscriptions.empty()) {
-        out += '\n' + render_table(subscriptions,
-                                   {text_column("SUBSCRIBER", "subscriber"),
-                                    Column{"NODE", &end_text, Align::left}, number_column("LID", "lid"),
-                                    number_column("QPN", "qpn"), text_column("NOTICES", "type"),
-                                    Column{"WHICH", &wanted_text, Align::left},
-                                    Column{"ABOUT", &about_text, Align::left}});
+        out +=
+            '\n' + render_table(subscriptions,
+                                {text_column("SUBSCRIBER", "subscriber"),
+                                 Column{"NODE", &end_text, Align::left}, number_column("LID", "lid"),
+                                 number_column("QPN", "qpn"), text_column("STATE", "state"),
+                                 text_column("NOTICES", "type"), Column{"WHICH", &wanted_text, Align::left},
+                                 Column{"ABOUT", &about_text, Align::left}});
     }
     return out;
 }

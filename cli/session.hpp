@@ -15,7 +15,7 @@ enum class Exit : int {
     ok = 0,
     finding = 1,     ///< the question was answered, and the answer is not what one wants
     usage = 2,       ///< wrong words: command, flag, name, value
-    no_daemon = 3,   ///< nobody answers at the socket
+    no_daemon = 3,   ///< nobody answers: no daemon at the socket, no subnet manager in band
     failed = 4,      ///< could not be done: disk full, connection lost
 };
 

@@ -18,11 +18,11 @@ _ibfabric_sim() {
                 return
             fi
             if [[ $COMP_CWORD == 3 ]]; then
-                choices="truth counters clients help quit drop delay duplicate reorder wrong-tid error-status slow-set"
+                choices="truth counters clients events help quit drop delay duplicate reorder wrong-tid error-status slow-set"
                 choices+=" reboot dead alive link-down link-up flap remove-node add-node trap mute-traps"
                 choices+=" corrupt-node-info one-way at"
             elif [[ $previous == truth ]]; then
-                choices="tables"
+                choices="tables lanes"
             else
                 choices="attr= method= count= probability= delay= number="
             fi

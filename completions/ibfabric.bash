@@ -1,17 +1,20 @@
 # bash completion for ibfabric(1). Plain bash: needs nothing of the bash-completion package.
 _ibfabric() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} word command="" choices=""
-    local commands="check events export generate groups hosts isolated lids links nodes path plan ports quality reload"
+    local commands="check events export generate groups hosts isolated lids links nodes path plan ports quality query reload"
     commands+=" route sa services status sweep sweeps switches"
+    local types="classportinfo group guid inform lft link mft node path pkey port service sl2vl sm switch vlarb" type=""
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-        if [[ " $commands " == *" $word "* ]]; then
+        if [[ -z $command && " $commands " == *" $word "* ]]; then
             command=$word
-            break
+        elif [[ $command == query && -z $type && " $types " == *" $word "* ]]; then
+            type=$word
         fi
     done
     COMPREPLY=()
     case $previous in
         --format) choices="ibnetdiscover ibsim json guid2lid opensm-dumps" ;;
+        --fields) choices=$([[ -n $type ]] && "${COMP_WORDS[0]}" query "$type" --list-fields 2> /dev/null) ;;
         --engine) choices="minhop updn minhop,updn" ;;
         --show)
             choices="all inactive"
@@ -37,9 +40,16 @@ _ibfabric() {
             nodes | switches | hosts | lids) choices+=" --match" ;;
             ports | links) choices+=" --match --node --show" ;;
             route) choices+=" --lid" ;;
+            query) choices+=" --fields --list-fields --port --sa-key --timeout --retries" ;;
         esac
     elif [[ -z $choices && -z $command ]]; then
         choices=$commands
+    elif [[ -z $choices && $command == query && -z $type ]]; then
+        choices=$types
+    elif [[ -z $choices && $command == query && $previous != --* ]]; then
+        compopt -o nospace 2> /dev/null
+        mapfile -t COMPREPLY < <(compgen -S = -W "$("${COMP_WORDS[0]}" query "$type" --list-fields 2> /dev/null)" -- "$current")
+        return
     elif [[ -z $choices && ($command == generate || $command == plan) ]]; then
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return

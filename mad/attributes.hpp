@@ -141,6 +141,7 @@ struct PortInfo {
     [[nodiscard]] bool linked() const { return phys_state == PhysState::link_up; }
     [[nodiscard]] bool is_sm() const { return (capability_mask & 0x00000002U) != 0; }        ///< IsSM
     [[nodiscard]] bool sm_disabled() const { return (capability_mask & 0x00000400U) != 0; }  ///< IsSMdisabled
+    [[nodiscard]] bool has_sl_mapping() const { return (capability_mask & 0x00000040U) != 0; }
     [[nodiscard]] bool has_extended_speeds() const { return (capability_mask & 0x00004000U) != 0; }
     [[nodiscard]] bool has_capability_mask2() const { return (capability_mask & 0x00008000U) != 0; }
     [[nodiscard]] bool can_reregister() const { return (capability_mask & 0x02000000U) != 0; }

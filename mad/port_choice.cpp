@@ -139,15 +139,15 @@ bool asked_for(const Candidate& candidate, const UmadOptions& options) {
            (!options.port_guid || options.port_guid == candidate.guid);
 }
 
-/// Why this port cannot carry a subnet manager; empty if it can.
-std::string obstacle(const Candidate& candidate) {
+/// Why this port cannot be used so; empty if it can.
+std::string obstacle(const Candidate& candidate, UmadUse use) {
     if (!candidate.infiniband) {
         return fmt::format("its link layer is {}, which has no subnet manager", candidate.link_layer);
     }
     if (!candidate.has_umad) {
         return "it has no umad device: load the kernel module (modprobe ib_umad)";
     }
-    if ((candidate.capability_mask & kCapSmDisabled) != 0) {
+    if (use == UmadUse::manager && (candidate.capability_mask & kCapSmDisabled) != 0) {
         return "its firmware forbids a subnet manager (IsSMdisabled): run on another port or allow it there";
     }
     return {};
@@ -185,11 +185,28 @@ base::Error nothing_fits(const std::string& sysfs_root, const UmadOptions& optio
 
 }  // namespace
 
+base::Result<UmadOptions> parse_umad_port(std::string_view text) {
+    UmadOptions options;
+    const auto slash = text.find('/');
+    options.device = text.substr(0, slash);
+    if (slash == std::string_view::npos) {
+        return options;
+    }
+    const std::string_view number = text.substr(slash + 1);
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), options.port);
+    if (options.device.empty() || error != std::errc{} || end != number.data() + number.size() ||
+        options.port == 0) {
+        return base::fail(base::ErrorKind::usage,
+                          fmt::format("'{}' is no port: give DEVICE or DEVICE/PORT, such as mlx5_0/1", text));
+    }
+    return options;
+}
+
 base::Result<PortChoice> choose_port(const std::string& sysfs_root, const UmadOptions& options) {
     const std::vector<Candidate> candidates = read_candidates(sysfs_root);
     const Candidate* best = nullptr;
     for (const Candidate& candidate : candidates) {
-        const bool usable = asked_for(candidate, options) && obstacle(candidate).empty();
+        const bool usable = asked_for(candidate, options) && obstacle(candidate, options.use).empty();
         if (usable && (best == nullptr || (candidate.linked() && !best->linked()))) {
             best = &candidate;
         }
@@ -199,7 +216,7 @@ base::Result<PortChoice> choose_port(const std::string& sysfs_root, const UmadOp
         if (&candidate == best || !asked_for(candidate, options)) {
             continue;
         }
-        std::string reason = obstacle(candidate);
+        std::string reason = obstacle(candidate, options.use);
         if (reason.empty()) {
             reason = fmt::format("usable ({}), but {} ({}) is preferred", candidate.state_text, best->name(),
                                  best->state_text);

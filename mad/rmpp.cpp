@@ -63,11 +63,11 @@ Key key_of(const MadAddress& peer, const std::uint8_t* mad) {
 
 enum class Side : std::uint8_t { send, receive };
 
-struct Deadline {
+struct TransferDeadline {
     base::Instant at;
     Side side = Side::send;
     Key key;
-    auto operator<=>(const Deadline&) const = default;
+    auto operator<=>(const TransferDeadline&) const = default;
 };
 
 /// Transfers that have ended, so that a packet repeated because our last word was lost gets it again. Bounded
@@ -205,7 +205,7 @@ struct Rmpp::Impl {
     void on_end(const WireMad& mad, const RmppHeader& rmpp, base::Instant now, RmppOutputs& out);
     void on_stray(const WireMad& mad, RmppStatus status, base::Instant now, RmppOutputs& out);
     void abort(const WireMad& mad, RmppStatus status, RmppOutputs& out);
-    void on_deadline(const Deadline& due, base::Instant now, RmppOutputs& out);
+    void on_deadline(const TransferDeadline& due, base::Instant now, RmppOutputs& out);
 
     RmppLimits limits;
     /// A transfer received is given up after so long without a new segment, and one that ended is remembered
@@ -216,7 +216,7 @@ struct Rmpp::Impl {
     std::size_t receive_bytes = 0;  ///< footprints of `receives`
     Remembered<Received> received;
     Remembered<Sent> sent_requests;
-    std::set<Deadline> deadlines;  ///< one for each transfer
+    std::set<TransferDeadline> deadlines;  ///< one for each transfer
     RmppCounters counters;
 };
 
@@ -465,7 +465,7 @@ void Rmpp::Impl::abort(const WireMad& mad, RmppStatus status, RmppOutputs& out) 
     out.wire.push_back(answer(mad, end_header(status)));
 }
 
-void Rmpp::Impl::on_deadline(const Deadline& due, base::Instant now, RmppOutputs& out) {
+void Rmpp::Impl::on_deadline(const TransferDeadline& due, base::Instant now, RmppOutputs& out) {
     if (due.side == Side::receive) {
         const auto at = receives.find(due.key);
         out.wire.push_back(answer(at->second.transfer.first(), end_header(RmppStatus::too_long)));
@@ -552,7 +552,7 @@ void Rmpp::on_time(base::Instant now, RmppOutputs& out) {
     table.received.expire(now);
     table.sent_requests.expire(now);
     while (!table.deadlines.empty() && table.deadlines.begin()->at <= now) {
-        const Deadline due = *table.deadlines.begin();  // its place goes with the transfer
+        const TransferDeadline due = *table.deadlines.begin();  // its place goes with the transfer
         table.on_deadline(due, now, out);
     }
 }

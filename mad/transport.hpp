@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -33,6 +34,8 @@ struct LocalPort {
     Guid port_guid{};
     Guid node_guid{};
     std::string state_text;  ///< why it can or can't be used, for people
+    Lid sm_lid{};            ///< of the subnet manager that configured it; none: nobody has
+    Sl sm_sl{};
 };
 
 class Transport {
@@ -46,7 +49,8 @@ public:
 
     /// Why the port will never deliver again (the adapter was removed, its driver loaded anew).
     using Lost = std::function<void(std::string)>;
-    /// Whom to tell, at most once, from the transport's thread. Called before start(); a simulated port is never lost.
+    /// Whom to tell, at most once, from the transport's thread. Called before start(); a simulated port is
+    /// never lost.
     virtual void when_lost(Lost lost) { static_cast<void>(lost); }
     /// Starts delivery. Called once.
     virtual void start(Sink sink) = 0;
@@ -57,15 +61,25 @@ public:
     [[nodiscard]] virtual base::Result<void> set_is_sm(bool on) = 0;
 };
 
+enum class UmadUse : std::uint8_t {
+    manager,  ///< sends SMPs, and serves the requests of other SMs and of the SA's clients
+    client,   ///< asks the SA; goes beside a subnet manager on the same port
+};
+
 struct UmadOptions {
     std::string device{};             ///< empty: choose
     std::uint8_t port = 0;            ///< 0: choose
     std::optional<Guid> port_guid{};  ///< choose by port GUID
+    UmadUse use = UmadUse::manager;
 };
 
-/// Opens a umad port: InfiniBand link layer, has an SMI; registers classes 0x81 and 0x01 (Get, Set, Trap,
-/// TrapRepress methods). Errors: unavailable with the missing part by name (umad device, permission, no
-/// InfiniBand port), so that the caller can wait and retry; usage for a named port that does not exist.
+/// "DEVICE", "DEVICE/PORT" or "" for any. Errors: usage.
+[[nodiscard]] base::Result<UmadOptions> parse_umad_port(std::string_view text);
+
+/// Opens a umad port: InfiniBand link layer, has an SMI; registers, as a manager, classes 0x81 and 0x01 (Get,
+/// Set, Trap, TrapRepress methods) and 0x03 (its requests), as a client class 0x03 for answers. Errors:
+/// unavailable with the missing part by name (umad device, permission, no InfiniBand port), so that the
+/// caller can wait and retry; usage for a named port that does not exist.
 [[nodiscard]] base::Result<std::unique_ptr<Transport>> open_umad(const UmadOptions& options);
 
 /// The port choice alone, over a sysfs root (normally "/sys/class/infiniband"): what open_umad would take,

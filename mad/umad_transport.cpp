@@ -103,9 +103,16 @@ void write_address(const MadAddress& from, void* umad) {
 class UmadTransport final : public Transport {
 public:
     struct Agents {
-        int directed = -1;
+        int directed = -1;  ///< a client has this one not, nor the next
         int lid_routed = -1;
         int subnet_administration = -1;
+
+        [[nodiscard]] int of(MgmtClass mgmt_class) const {
+            return mgmt_class == MgmtClass::subn_directed ? directed
+                   : mgmt_class == MgmtClass::subn_lid    ? lid_routed
+                   : mgmt_class == MgmtClass::subn_adm    ? subnet_administration
+                                                          : -1;
+        }
     };
 
     UmadTransport(int port, Agents agents, LocalPort local)
@@ -186,16 +193,12 @@ void UmadTransport::receive_loop(const Sink& sink) {
 }
 
 base::Result<void> UmadTransport::send(const WireMad& mad) {
-    const auto mgmt_class = static_cast<MgmtClass>(mad.bytes[1]);
-    if (mgmt_class != MgmtClass::subn_directed && mgmt_class != MgmtClass::subn_lid &&
-        mgmt_class != MgmtClass::subn_adm) {
+    const int agent = agents_.of(static_cast<MgmtClass>(mad.bytes[1]));
+    if (agent < 0) {
         return base::fail(base::ErrorKind::unsupported,
                           fmt::format("management class 0x{:02x} is not registered on {}/{}", mad.bytes[1],
                                       local_.device, local_.port));
     }
-    const int agent = mgmt_class == MgmtClass::subn_directed ? agents_.directed
-                      : mgmt_class == MgmtClass::subn_lid    ? agents_.lid_routed
-                                                             : agents_.subnet_administration;
     UmadBuffer buffer;  // one each: the SM and the SA send from threads of their own
     std::memcpy(buffer.mad(), mad.bytes.data(), mad.bytes.size());
     write_address(mad.address, buffer.umad());
@@ -248,6 +251,8 @@ base::Result<LocalPort> read_local_port(const PortChoice& choice) {
                                       kSysfsRoot, std::strerror(-error)));
     }
     local.port_guid = Guid{be64toh(port.port_guid)};
+    local.sm_lid = Lid{static_cast<std::uint16_t>(port.sm_lid)};
+    local.sm_sl = Sl{static_cast<std::uint8_t>(port.sm_sl)};
     local.state_text = fmt::format("{}, {}", to_string(static_cast<PortState>(port.state)),
                                    to_string(static_cast<PhysState>(port.phys_state)));
     umad_release_port(&port);
@@ -274,8 +279,8 @@ constexpr std::array<std::uint8_t, 4> kSmMethods{0x01, 0x02, 0x05, 0x07};  ///< 
 /// Get, Set, GetTable, GetTraceTable, GetMulti, Delete.
 constexpr std::array<std::uint8_t, 6> kSaMethods{0x01, 0x02, 0x12, 0x13, 0x14, 0x15};
 
-/// Registers for the requests of one class. RMPP version 0: segments come and go as they are, for our own
-/// RMPP.
+/// Registers one class, for answers and for the `wanted` requests. RMPP version 0: segments come and go as
+/// they are, for our own RMPP.
 base::Result<int> register_class(int port, MgmtClass mgmt_class, int class_version,
                                  std::span<const std::uint8_t> wanted, const PortChoice& choice) {
     std::array<long, 16 / sizeof(long)> methods{};
@@ -292,6 +297,26 @@ base::Result<int> register_class(int port, MgmtClass mgmt_class, int class_versi
                 static_cast<unsigned>(mgmt_class), choice.device, choice.port, std::strerror(errno)));
     }
     return agent;
+}
+
+base::Result<UmadTransport::Agents> register_agents(int port, UmadUse use, const PortChoice& choice) {
+    UmadTransport::Agents agents;
+    const bool manager = use == UmadUse::manager;
+    const auto add = [&](int& agent, MgmtClass mgmt_class, int version,
+                         std::span<const std::uint8_t> wanted) {
+        return register_class(port, mgmt_class, version, wanted, choice).map([&](int made) { agent = made; });
+    };
+    base::Result<void> done;
+    if (manager) {
+        done = add(agents.directed, MgmtClass::subn_directed, 1, kSmMethods).and_then([&] {
+            return add(agents.lid_routed, MgmtClass::subn_lid, 1, kSmMethods);
+        });
+    }
+    if (done) {
+        const std::span<const std::uint8_t> none;
+        done = add(agents.subnet_administration, MgmtClass::subn_adm, 2, manager ? kSaMethods : none);
+    }
+    return done.map([&] { return agents; });
 }
 
 }  // namespace
@@ -323,17 +348,12 @@ base::Result<std::unique_ptr<Transport>> open_umad(const UmadOptions& options) {
     if (port < 0) {
         return base::fail(base::ErrorKind::unavailable, open_error_text(*choice, errno != 0 ? errno : -port));
     }
-    const base::Result<int> directed = register_class(port, MgmtClass::subn_directed, 1, kSmMethods, *choice);
-    const base::Result<int> lid_routed =
-        directed ? register_class(port, MgmtClass::subn_lid, 1, kSmMethods, *choice) : directed;
-    const base::Result<int> administration =
-        lid_routed ? register_class(port, MgmtClass::subn_adm, 2, kSaMethods, *choice) : lid_routed;
-    if (!administration) {
+    const base::Result<UmadTransport::Agents> agents = register_agents(port, options.use, *choice);
+    if (!agents) {
         umad_close_port(port);
-        return tl::unexpected<base::Error>(administration.error());
+        return tl::unexpected<base::Error>(agents.error());
     }
-    return std::make_unique<UmadTransport>(
-        port, UmadTransport::Agents{*directed, *lid_routed, *administration}, std::move(*local));
+    return std::make_unique<UmadTransport>(port, *agents, std::move(*local));
 }
 
 }  // namespace ibf::mad

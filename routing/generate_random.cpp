@@ -19,9 +19,9 @@ namespace {
 
 constexpr std::size_t kExchangesPerEdge = 5;
 
-using Edge = std::pair<std::uint32_t, std::uint32_t>;
+using Pair = std::pair<std::uint32_t, std::uint32_t>;
 
-Edge ordered(std::uint32_t a, std::uint32_t b) {
+Pair ordered(std::uint32_t a, std::uint32_t b) {
     return std::minmax(a, b);
 }
 
@@ -47,31 +47,31 @@ public:
         }
     }
 
-    [[nodiscard]] std::vector<Edge> sorted_edges() const {
-        std::vector<Edge> edges = cycle_;
+    [[nodiscard]] std::vector<Pair> sorted_edges() const {
+        std::vector<Pair> edges = cycle_;
         edges.insert(edges.end(), chords_.begin(), chords_.end());
         std::ranges::sort(edges);
         return edges;
     }
 
 private:
-    static std::uint64_t key(const Edge& edge) { return std::uint64_t{edge.first} << 32U | edge.second; }
+    static std::uint64_t key(const Pair& edge) { return std::uint64_t{edge.first} << 32U | edge.second; }
 
-    void add(std::vector<Edge>& edges, std::uint32_t a, std::uint32_t b) {
+    void add(std::vector<Pair>& edges, std::uint32_t a, std::uint32_t b) {
         edges.push_back(ordered(a, b));
         present_.insert(key(edges.back()));
     }
 
     /// a-b and c-d become a-c and b-d, if neither is there.
     void exchange() {
-        Edge& first = chords_[prng_.below(chords_.size())];
-        Edge& second = chords_[prng_.below(chords_.size())];
+        Pair& first = chords_[prng_.below(chords_.size())];
+        Pair& second = chords_[prng_.below(chords_.size())];
         auto [c, d] = second;
         if (prng_.below(2) == 1) {
             std::swap(c, d);
         }
-        const Edge one = ordered(first.first, c);
-        const Edge two = ordered(first.second, d);
+        const Pair one = ordered(first.first, c);
+        const Pair two = ordered(first.second, d);
         if (one.first == one.second || two.first == two.second || one == two || present_.contains(key(one)) ||
             present_.contains(key(two))) {
             return;
@@ -85,8 +85,8 @@ private:
     }
 
     base::Prng prng_;
-    std::vector<Edge> cycle_;
-    std::vector<Edge> chords_;
+    std::vector<Pair> cycle_;
+    std::vector<Pair> chords_;
     std::unordered_set<std::uint64_t> present_;  ///< asked, never walked
 };
 

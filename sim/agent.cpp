@@ -202,7 +202,10 @@ Answer Agent::set_pkeys(PortRef at, const mad::Smp& request) {
     const mad::PKeyBlock keys = mad::decode_pkey_block(request.data);
     const std::size_t first = block * kPKeysPerBlock;
     const std::size_t count = std::min<std::size_t>(kPKeysPerBlock, port.pkeys.size() - first);
-    std::copy_n(keys.keys.begin(), count, port.pkeys.begin() + static_cast<std::ptrdiff_t>(first));
+    const auto held = port.pkeys.begin() + static_cast<std::ptrdiff_t>(first);
+    port.events.pkey_change +=
+        std::equal(held, held + static_cast<std::ptrdiff_t>(count), keys.keys.begin()) ? 0U : 1U;
+    std::copy_n(keys.keys.begin(), count, held);
     return get_pkeys(at, request);
 }
 
@@ -268,18 +271,11 @@ Answer Agent::set_sl2vl(PortRef at, const mad::Smp& request) {
             }
         }
     }
-    if (device.sl2vl.empty()) {
-        std::vector<mad::Sl2VlTable> tables(device.is_switch() ? ports * ports : ports);
-        for (std::size_t i = 0; i < tables.size(); ++i) {
-            const PortNum entry{static_cast<std::uint8_t>(i / ports)};
-            tables[i] = device.sl2vl_table(entry, PortNum{static_cast<std::uint8_t>(i % ports)});
-        }
-        device.sl2vl = std::move(tables);
-    }
     if (!device.is_switch()) {
-        device.sl2vl[at.port.value()] = table;
+        device.sl2vl_entry(at.port, at.port) = table;
         return Answer::with(mad::encode(table));
     }
+    device.write_out_sl2vl();
     for (std::size_t i = 0; i < device.sl2vl.size(); ++i) {
         if (chosen(kAllInputPorts, *in, i / ports) && chosen(kAllOutputPorts, *out, i % ports)) {
             device.sl2vl[i] = table;
@@ -288,15 +284,14 @@ Answer Agent::set_sl2vl(PortRef at, const mad::Smp& request) {
     return Answer::with(mad::encode(table));
 }
 
-Answer Agent::get_vl_arb(PortRef at, const mad::Smp& request) {
+Answer Agent::get_vl_arb(PortRef at, const mad::Smp& request) const {
     const Device& device = world_.device(at.node);
     const std::optional<PortNum> number = table_port(device, at, low_port(request.header.modifier).value());
     const std::uint32_t block = request.header.modifier >> 16U;
     if (!number || check_vl_arb(device.ports[number->value()], block, mad::VlArbBlock{})) {
         return Answer::failed(kStatusBadValue, request.data);
     }
-    return Answer::with(
-        mad::encode(world_.device(at.node).ports[number->value()].tables().vl_arb[block - 1]));
+    return Answer::with(mad::encode(device.ports[number->value()].vl_arb_block(block)));
 }
 
 Answer Agent::set_vl_arb(PortRef at, const mad::Smp& request) {

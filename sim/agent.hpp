@@ -53,7 +53,7 @@ private:
     [[nodiscard]] Answer get_pkeys(PortRef at, const mad::Smp& request) const;
     [[nodiscard]] Answer get_guids(PortRef at, const mad::Smp& request);
     [[nodiscard]] Answer get_sl2vl(PortRef at, const mad::Smp& request) const;
-    [[nodiscard]] Answer get_vl_arb(PortRef at, const mad::Smp& request);
+    [[nodiscard]] Answer get_vl_arb(PortRef at, const mad::Smp& request) const;
     [[nodiscard]] Answer get_lft(PortRef at, const mad::Smp& request) const;
     [[nodiscard]] Answer get_mft(PortRef at, const mad::Smp& request) const;
 

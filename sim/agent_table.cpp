@@ -8,13 +8,11 @@ namespace ibf::sim {
 namespace {
 
 constexpr std::uint8_t kSubnLid = 0x01;
-constexpr std::uint8_t kSubnAdm = 0x03;
 constexpr std::uint8_t kDeviceAdm = 0x10;
 constexpr std::uint8_t kBoardInformation = 0x12;
 constexpr std::uint8_t kVendorFirst = 0x30;  // the range that carries an OUI
 constexpr std::uint8_t kVendorLast = 0x4F;
 constexpr std::uint8_t kClassEnd = 0x50;
-constexpr std::uint8_t kSubnDirected = 0x81;
 constexpr std::uint8_t kVersionEnd = 8;
 constexpr std::uint8_t kResponseBit = 0x80;
 constexpr std::size_t kOuiAt = 37;  // behind the MAD and RMPP headers and a reserved byte

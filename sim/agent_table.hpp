@@ -17,6 +17,10 @@
 
 namespace ibf::sim {
 
+// Management classes (IBA 13.4.4) as octets: here they come unchecked from a client.
+inline constexpr std::uint8_t kSubnAdm = 0x03;
+inline constexpr std::uint8_t kSubnDirected = 0x81;
+
 /// The upper half of the transaction IDs of an agent's requests. Never 0, never used again.
 using AgentId = std::uint32_t;
 

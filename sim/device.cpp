@@ -17,9 +17,9 @@ using mad::PortState;
 
 constexpr std::uint8_t kEightVls = 4;      // VLCap code
 constexpr std::uint8_t kVlArbEntries = 8;  // as today's switches and adapters report
+constexpr std::uint8_t kVlArbWeight = 64;  // of each lane after power-on
 constexpr std::uint16_t kLinearFdbCap = 0xC000;
 constexpr std::uint16_t kMulticastFdbCap = 0x2000;
-constexpr std::uint16_t kMulticastTopNone = 0xBFFF;
 constexpr std::uint16_t kPKeysSwitch = 32;
 constexpr std::uint16_t kPKeysAdapter = 128;
 constexpr std::uint64_t kLinkLocalPrefix = 0xFE80000000000000ULL;
@@ -137,6 +137,16 @@ mad::SwitchInfo factory_switch_info(const routing::NetlistNode& node, const SimO
     return info;
 }
 
+/// What a port that nobody set up arbitrates by: the lanes that it can run take turns.
+mad::VlArbBlock power_up_arbitration(const mad::PortInfo& info) {
+    mad::VlArbBlock block;
+    const std::size_t lanes = std::min<std::size_t>({mad::vl_count(info.vl_cap), info.vl_arb_low_cap, 32U});
+    for (std::size_t i = 0; i < lanes; ++i) {
+        block.entries[i] = {mad::Vl{static_cast<std::uint8_t>(i)}, kVlArbWeight};
+    }
+    return block;
+}
+
 mad::Guid port_guid_of(const routing::NetlistNode& node, std::size_t number) {
     if (node.type == mad::NodeType::switch_) {
         return node.guid;
@@ -151,8 +161,27 @@ PortTables& Port::tables() {
     if (!extra) {
         extra = std::make_unique<PortTables>();
         extra->guids.guids[0] = guid;
+        extra->vl_arb[0] = power_up_arbitration(info);
     }
     return *extra;
+}
+
+mad::VlArbBlock Port::vl_arb_block(std::size_t block) const {
+    if (extra) {
+        return extra->vl_arb[block - 1];
+    }
+    return block == 1 ? power_up_arbitration(info) : mad::VlArbBlock{};
+}
+
+void Port::store(const mad::PortInfo& value) {
+    const bool was_active = info.state == mad::PortState::active;
+    const bool is_active = value.state == mad::PortState::active;
+    events.active += !was_active && is_active ? 1U : 0U;
+    events.error += was_active && !is_active ? 1U : 0U;
+    events.lid_change += value.lid != info.lid ? 1U : 0U;
+    events.sm_change += value.sm_lid != info.sm_lid || value.sm_sl != info.sm_sl ? 1U : 0U;
+    info = value;
+    info.wire = mad::encode(value);
 }
 
 mad::PKey Port::pkey(std::size_t index) const {
@@ -173,6 +202,23 @@ mad::Sl2VlTable Device::sl2vl_table(mad::PortNum in, mad::PortNum out) const {
         table.vls[sl] = mad::Vl{static_cast<std::uint8_t>(sl % vls)};
     }
     return table;
+}
+
+void Device::write_out_sl2vl() {
+    if (!sl2vl.empty()) {
+        return;
+    }
+    std::vector<mad::Sl2VlTable> tables(is_switch() ? ports.size() * ports.size() : ports.size());
+    for (std::size_t i = 0; i < tables.size(); ++i) {
+        tables[i] = sl2vl_table(mad::PortNum{static_cast<std::uint8_t>(i / ports.size())},
+                                mad::PortNum{static_cast<std::uint8_t>(i % ports.size())});
+    }
+    sl2vl = std::move(tables);
+}
+
+mad::Sl2VlTable& Device::sl2vl_entry(mad::PortNum in, mad::PortNum out) {
+    write_out_sl2vl();
+    return sl2vl[is_switch() ? in.value() * ports.size() + out.value() : out.value()];
 }
 
 std::size_t Device::pkey_capacity(mad::PortNum port) const {

@@ -20,6 +20,9 @@
 
 namespace ibf::sim {
 
+/// MulticastFDBTop where no entry is valid (IBA 14.2.5.4).
+inline constexpr std::uint16_t kMulticastTopNone = 0xBFFF;
+
 struct SimOptions;
 
 inline constexpr std::uint32_t kNoNode = 0xFFFFFFFFU;
@@ -58,9 +61,21 @@ struct PortTables {
     base::Instant mkey_lease_end{};  ///< zero: the lease does not run
 };
 
+/// What an adapter's driver told its host of the port, how often each: Linux's IB_EVENT_*. Whether a driver
+/// speaks of a new SM's LID differs: mlx4 and mlx5 do not.
+struct PortEvents {
+    std::uint32_t active = 0;
+    std::uint32_t error = 0;
+    std::uint32_t lid_change = 0;
+    std::uint32_t sm_change = 0;
+    std::uint32_t client_reregister = 0;
+    std::uint32_t pkey_change = 0;
+};
+
 struct Port {
     mad::PortInfo info;
     Traffic traffic;
+    PortEvents events;
     std::unique_ptr<PortTables> extra;  ///< see tables()
     std::vector<mad::PKey> pkeys;       ///< empty: the power-up table, 0xFFFF at index 0
     std::uint32_t peer_node = kNoNode;  ///< as cabled, whether the cable works or not
@@ -72,11 +87,11 @@ struct Port {
     bool cable_out = false;      ///< pulled by a fault
     bool transmit_dead = false;  ///< one-way fault: what leaves here is lost
 
-    void store(const mad::PortInfo& value) {
-        info = value;
-        info.wire = mad::encode(value);
-    }
+    void store(const mad::PortInfo& value);
     [[nodiscard]] PortTables& tables();
+    /// Block 1..4 of VLArbitrationTable: as written, else as after power-on (each lane its turn, low
+    /// priority).
+    [[nodiscard]] mad::VlArbBlock vl_arb_block(std::size_t block) const;
     [[nodiscard]] mad::PKey pkey(std::size_t index) const;
 };
 
@@ -107,6 +122,9 @@ struct Device {
         return lid.value() < lft.size() ? lft[lid.value()] : mad::kLftDrop;
     }
     [[nodiscard]] mad::Sl2VlTable sl2vl_table(mad::PortNum in, mad::PortNum out) const;
+    /// The power-up mappings become entries that can be written.
+    void write_out_sl2vl();
+    [[nodiscard]] mad::Sl2VlTable& sl2vl_entry(mad::PortNum in, mad::PortNum out);
     /// P_Keys that the port can hold.
     [[nodiscard]] std::size_t pkey_capacity(mad::PortNum port) const;
 };

@@ -127,10 +127,15 @@ base::Result<PortRef> Engine::locate(const std::string& node, std::uint8_t port)
     return PortRef{*found, chosen};
 }
 
-Engine::ClientId Engine::join(PortRef at, Deliver deliver) {
-    clients_.push_back(Client{.at = at, .deliver = std::move(deliver)});
+Engine::ClientId Engine::join(PortRef at, std::uint32_t qp, Deliver deliver) {
+    clients_.push_back(Client{.at = at, .deliver = std::move(deliver), .qp = qp});
     clients_at_[at].push_back(static_cast<ClientId>(clients_.size() - 1));
     return static_cast<ClientId>(clients_.size() - 1);
+}
+
+void Engine::leave(ClientId client) {
+    std::erase(clients_at_[clients_[client].at], client);
+    clients_[client].deliver = {};
 }
 
 mad::LocalPort Engine::local_port(ClientId client) const {
@@ -155,6 +160,12 @@ void Engine::set_is_sm(ClientId client, bool on) {
         port.store(info);
         raise_trap(kTrapCapability, who.at, world_.options().trap_sends);
     }
+}
+
+bool Engine::has_qp(PortRef at, std::uint32_t qp) const {
+    const auto found = clients_at_.find(at);
+    return found != clients_at_.end() && std::any_of(found->second.begin(), found->second.end(),
+                                                     [&](ClientId id) { return clients_[id].qp == qp; });
 }
 
 std::uint32_t Engine::acquire() {
@@ -187,6 +198,10 @@ void Engine::send(ClientId client, const mad::WireMad& mad, base::Instant now) {
     Packet& packet = packets_[slot];
     packet = Packet{};
     packet.is_smp = is_subnet_class(header->mgmt_class);
+    if (packet.is_smp && clients_[client].qp != kGsiQp) {
+        lose(slot);  // SMPs travel from QP0 to QP0
+        return;
+    }
     if (packet.is_smp) {
         // A wrong class version is the agent's to answer: read past it, and keep it.
         mad::MadBuffer bytes = mad.bytes;
@@ -206,6 +221,10 @@ void Engine::send(ClientId client, const mad::WireMad& mad, base::Instant now) {
     packet.source = clients_[client].at;
     const Port& own = world_.device(packet.source.node).address_port(packet.source.port);
     packet.from_lid = with_path_bits(own.info, mad.address.path_bits);
+    packet.from_qp = clients_[client].qp;
+    if (packet.from_qp == kGsiQp) {
+        packet.to.qkey = kGsiQKey;  // as the kernel sends, whatever ib_umad was given
+    }
     packet.pkey = own.pkey(mad.address.pkey_index);
     if (!header->is_response()) {
         packet.asker = client;
@@ -271,11 +290,16 @@ void Engine::depart(std::uint32_t slot) {
     agenda_.push(now_ + world_.options().hop_delay * arrival->hops, Event::Kind::arrive, slot, 0);
 }
 
+/// Whether it is for a queue pair that a program made for itself; management's own are 0 and 1.
+bool Engine::to_own_qp(const Packet& packet) {
+    return !packet.is_smp && packet.to.qp > kGsiQp;
+}
+
 /// Whether a client, not the device's own agent, is to see the packet.
 bool Engine::goes_to_client(const Packet& packet) const {
     const mad::MadHeader& header = packet.head();
     if (!packet.is_smp) {
-        return header.mgmt_class != MgmtClass::perf || header.is_response();
+        return to_own_qp(packet) || header.mgmt_class != MgmtClass::perf || header.is_response();
     }
     if (header.attribute == Attribute::sm_info && !header.is_response()) {
         const std::optional<ClientId> client = receiver(packet);
@@ -288,10 +312,11 @@ bool Engine::goes_to_client(const Packet& packet) const {
 /// so.
 bool Engine::is_nobodys(const Packet& packet) const {
     const bool asks = is_method(packet.head(), Method::get) || is_method(packet.head(), Method::set);
-    return !packet.is_smp && asks && !receiver(packet);
+    return !packet.is_smp && asks && !to_own_qp(packet) && !receiver(packet);
 }
 
-/// The client at the port where the packet arrived: the asker of an answer, else the SM, else the first.
+/// The client at the port and queue pair where the packet arrived: the asker of an answer, else the SM, else
+/// the first.
 std::optional<Engine::ClientId> Engine::receiver(const Packet& packet) const {
     const auto found = clients_at_.find(walk_start(world_, packet.at));
     if (found == clients_at_.end()) {
@@ -300,7 +325,11 @@ std::optional<Engine::ClientId> Engine::receiver(const Packet& packet) const {
     const bool response = packet.head().is_response();
     const std::uint64_t hint = packet.asker ? *packet.asker : packet.head().tid >> 32U;
     std::optional<ClientId> best;
+    const std::uint32_t qp = to_own_qp(packet) ? packet.to.qp : kGsiQp;
     for (const ClientId id : found->second) {
+        if (clients_[id].qp != qp) {
+            continue;
+        }
         if (response && id == hint) {
             return id;
         }
@@ -457,6 +486,7 @@ void Engine::answer(std::uint32_t slot, const std::optional<Arrival>& arrival) {
     // The answer comes from the LID that was asked, whichever of the port's it is.
     const mad::Lid asked = packet.to.lid;
     packet.to.lid = packet.from_lid;
+    packet.to.qp = std::exchange(packet.from_qp, kGsiQp);
     packet.from_lid = world_.device(packet.at.node).address_port(packet.at.port).info.lid;
     packet.from_lid = asked != mad::kLidPermissive && !packet.directed() ? asked : packet.from_lid;
     packet.source = packet.at;
@@ -481,13 +511,13 @@ std::optional<std::uint16_t> Engine::pkey_index_at(PortRef at, mad::PKey pkey) c
     return std::nullopt;
 }
 
-/// The packet as its receiver sees it; empty where the receiver's queue pair drops it (P_Key).
+/// The packet as its receiver sees it; empty where the receiver's queue pair drops it (P_Key, Q_Key).
 std::optional<mad::WireMad> Engine::wire_form(const Packet& packet) const {
     mad::WireMad out;
     out.bytes = packet.is_smp ? mad::encode_smp(packet.smp) : packet.bytes;
     out.address = packet.to;
     out.address.lid = packet.directed() ? mad::kLidPermissive : packet.from_lid;
-    out.address.qp = packet.is_smp ? 0 : 1;
+    out.address.qp = packet.is_smp ? 0 : packet.from_qp;
     out.address.path_bits =
         path_bits_of(world_.device(packet.at.node).address_port(packet.at.port).info, packet.to.lid);
     if (packet.to.grh_gid) {
@@ -496,7 +526,7 @@ std::optional<mad::WireMad> Engine::wire_form(const Packet& packet) const {
     }
     if (!packet.is_smp) {
         const std::optional<std::uint16_t> index = pkey_index_at(packet.at, packet.pkey);
-        if (!index) {
+        if (!index || (to_own_qp(packet) && packet.to.qkey != kGsiQKey)) {
             return std::nullopt;
         }
         out.address.pkey_index = *index;

@@ -38,7 +38,10 @@ public:
     [[nodiscard]] const World& world() const { return world_; }
     /// As Simulator::locate.
     [[nodiscard]] base::Result<PortRef> locate(const std::string& node, std::uint8_t port) const;
-    [[nodiscard]] ClientId join(PortRef at, Deliver deliver);
+    /// As Simulator::join and join_qp.
+    [[nodiscard]] ClientId join(PortRef at, std::uint32_t qp, Deliver deliver);
+    void leave(ClientId client);
+    [[nodiscard]] bool has_qp(PortRef at, std::uint32_t qp) const;
     [[nodiscard]] std::size_t in_flight() const { return packets_.size() - free_packets_.size(); }
     [[nodiscard]] mad::LocalPort local_port(ClientId client) const;
     void set_is_sm(ClientId client, bool on);
@@ -57,6 +60,7 @@ private:
     struct Client {
         PortRef at;
         Deliver deliver;
+        std::uint32_t qp = kGsiQp;  ///< kGsiQp: the port's management queue pairs, 0 and 1
         bool is_sm = false;
     };
     struct Packet {
@@ -65,7 +69,8 @@ private:
         mad::MadHeader header;   ///< other classes
         mad::MadAddress to;      ///< as the sender addressed it
         mad::Lid from_lid{};
-        mad::PKey pkey{};  ///< of classes on QP1: the one in force at the sender's index
+        std::uint32_t from_qp = kGsiQp;  ///< of classes on QP1
+        mad::PKey pkey{};                ///< of classes on QP1: the one in force at the sender's index
         PortRef source;
         PortRef at;                     ///< where it arrived
         std::optional<ClientId> asker;  ///< the client whose request this is, or is the answer to
@@ -106,6 +111,7 @@ private:
     void deliver(std::uint32_t slot);
     [[nodiscard]] std::optional<Arrival> walk_answer(const Packet& packet);
     [[nodiscard]] bool goes_to_client(const Packet& packet) const;
+    [[nodiscard]] static bool to_own_qp(const Packet& packet);
     [[nodiscard]] bool is_nobodys(const Packet& packet) const;
     [[nodiscard]] std::optional<ClientId> receiver(const Packet& packet) const;
     [[nodiscard]] std::optional<std::uint16_t> pkey_index_at(PortRef at, mad::PKey pkey) const;

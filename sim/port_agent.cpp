@@ -141,6 +141,7 @@ Answer Agent::set_port_info(PortRef at, const mad::Smp& request, base::Instant n
     Answer answer = get_port_info(at, request, KeyCheck::open);
     if (wanted.client_reregister) {
         // The bit shows in the answer to the Set that asked for it and reads as 0 ever after.
+        ++world_.port(target).events.client_reregister;
         PortInfo info = world_.port(target).info;
         info.client_reregister = true;
         answer.data = mad::encode(info);

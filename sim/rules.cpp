@@ -27,7 +27,6 @@ constexpr unsigned kSpeedAll = 15;
 constexpr unsigned kSpeedExtOff = 30;
 constexpr unsigned kSpeedExtAll = 31;
 constexpr unsigned kSpeedExt2All = 7;
-constexpr std::uint16_t kMulticastTopNone = 0xBFFF;
 
 bool subset(unsigned bits, unsigned of) {
     return (bits & ~of) == 0;

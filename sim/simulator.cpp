@@ -3,9 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "sim/engine.hpp"
 
 namespace ibf::sim {
+namespace {
+
+constexpr std::uint32_t kQpMax = 0xFFFFFE;  // 24 bits, the last of which means multicast
+
+}  // namespace
 
 struct Simulator::Impl {
     Impl(routing::Netlist netlist, const SimOptions& options) : engine(std::move(netlist), options) {}
@@ -23,11 +30,26 @@ base::Result<Simulator::ClientId> Simulator::join(const std::string& node, std::
     if (!at) {
         return tl::unexpected<base::Error>(at.error());
     }
-    return impl_->engine.join(*at, std::move(deliver));
+    return impl_->engine.join(*at, kGsiQp, std::move(deliver));
 }
 
 Simulator::ClientId Simulator::join(const Place& place, std::function<void(mad::WireMad&&)> deliver) {
-    return impl_->engine.join(PortRef{place.node, place.port}, std::move(deliver));
+    return impl_->engine.join(PortRef{place.node, place.port}, kGsiQp, std::move(deliver));
+}
+
+base::Result<Simulator::ClientId> Simulator::join_qp(const Place& place, std::uint32_t qp,
+                                                     std::function<void(mad::WireMad&&)> deliver) {
+    const PortRef at{place.node, place.port};
+    if (qp <= kGsiQp || qp > kQpMax || impl_->engine.has_qp(at, qp)) {
+        return base::fail(base::ErrorKind::refused,
+                          fmt::format("queue pair {} is management's or in use: give another of {} to {}", qp,
+                                      kGsiQp + 1, kQpMax));
+    }
+    return impl_->engine.join(at, qp, std::move(deliver));
+}
+
+void Simulator::leave(ClientId client) {
+    impl_->engine.leave(client);
 }
 
 base::Result<Simulator::Place> Simulator::locate(const std::string& node, std::uint8_t port) const {
@@ -103,6 +125,14 @@ mad::PKeyBlock Simulator::pkeys(std::uint32_t node, mad::PortNum port, std::uint
     return keys;
 }
 
+mad::Sl2VlTable Simulator::sl2vl(std::uint32_t node, mad::PortNum in, mad::PortNum out) const {
+    return std::as_const(impl_->engine).world().device(node).sl2vl_table(in, out);
+}
+
+mad::VlArbBlock Simulator::vl_arb(std::uint32_t node, mad::PortNum port, std::uint8_t block) const {
+    return std::as_const(impl_->engine).world().port({node, port}).vl_arb_block(block);
+}
+
 bool Simulator::present(std::uint32_t node) const {
     return std::as_const(impl_->engine).world().device(node).present;
 }
@@ -135,6 +165,16 @@ void Simulator::set_port_info(std::uint32_t node, mad::PortNum port, const mad::
 
 void Simulator::set_switch_info(std::uint32_t node, const mad::SwitchInfo& info) {
     impl_->engine.world().device(node).switch_info = info;
+}
+
+void Simulator::set_sl2vl(std::uint32_t node, mad::PortNum in, mad::PortNum out,
+                          const mad::Sl2VlTable& table) {
+    impl_->engine.world().device(node).sl2vl_entry(in, out) = table;
+}
+
+void Simulator::set_vl_arb(std::uint32_t node, mad::PortNum port, std::uint8_t block,
+                           const mad::VlArbBlock& entries) {
+    impl_->engine.world().device(node).ports[port.value()].tables().vl_arb[block - 1U] = entries;
 }
 
 void Simulator::set_node_guid(std::uint32_t node, mad::Guid guid) {

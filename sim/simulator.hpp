@@ -78,6 +78,10 @@ struct Fault {
 /// Errors: parse, with the line and the nearest right word.
 [[nodiscard]] base::Result<std::vector<Fault>> parse_faults(std::string_view text, const std::string& origin);
 
+/// The queue pair of management, and the Q_Key of those that speak with it (IBA 10.2.5).
+inline constexpr std::uint32_t kGsiQp = 1;
+inline constexpr std::uint32_t kGsiQKey = 0x80010000;
+
 struct SimCounters {
     std::uint64_t mads = 0;
     std::uint64_t sets = 0;
@@ -113,6 +117,12 @@ public:
     [[nodiscard]] base::Result<ClientId> join(const std::string& node, std::uint8_t port,
                                               std::function<void(mad::WireMad&&)> deliver);
     [[nodiscard]] ClientId join(const Place& place, std::function<void(mad::WireMad&&)> deliver);
+    /// A queue pair above kGsiQp of its own, with Q_Key kGsiQKey, as srp_daemon has one: what it sends comes
+    /// from `qp`, and `deliver` gets what is sent there. A number that is in use at the port is refused.
+    [[nodiscard]] base::Result<ClientId> join_qp(const Place& place, std::uint32_t qp,
+                                                 std::function<void(mad::WireMad&&)> deliver);
+    /// The client is gone: nothing is delivered to it any more.
+    void leave(ClientId client);
     [[nodiscard]] mad::LocalPort local_port(ClientId client) const;
     void set_is_sm(ClientId client, bool on);
     /// What the client at that port answers SMInfo itself: the simulator forwards SMInfo Gets for a port with
@@ -140,6 +150,8 @@ public:
     [[nodiscard]] mad::SwitchInfo switch_info(std::uint32_t node) const;
     [[nodiscard]] std::uint8_t lft_entry(std::uint32_t node, mad::Lid lid) const;
     [[nodiscard]] mad::PKeyBlock pkeys(std::uint32_t node, mad::PortNum port, std::uint16_t block) const;
+    [[nodiscard]] mad::Sl2VlTable sl2vl(std::uint32_t node, mad::PortNum in, mad::PortNum out) const;
+    [[nodiscard]] mad::VlArbBlock vl_arb(std::uint32_t node, mad::PortNum port, std::uint8_t block) const;
     [[nodiscard]] bool present(std::uint32_t node) const;
     [[nodiscard]] const SimCounters& counters() const;
     /// Follows the switches' own tables from a CA port to a LID: the (node, exit port) steps. Errors:
@@ -160,6 +172,10 @@ public:
     void set_lft_entry(std::uint32_t node, mad::Lid lid, std::uint8_t port);
     void set_port_info(std::uint32_t node, mad::PortNum port, const mad::PortInfo& info);
     void set_switch_info(std::uint32_t node, const mad::SwitchInfo& info);
+    /// Of an adapter the table of port `out`.
+    void set_sl2vl(std::uint32_t node, mad::PortNum in, mad::PortNum out, const mad::Sl2VlTable& table);
+    void set_vl_arb(std::uint32_t node, mad::PortNum port, std::uint8_t block,
+                    const mad::VlArbBlock& entries);
     void set_node_guid(std::uint32_t node, mad::Guid guid);
 
 private:

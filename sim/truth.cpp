@@ -1,10 +1,14 @@
 #include "sim/truth.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "mad/codec.hpp"
+#include "sim/rules.hpp"
 #include "sim/world.hpp"
 
 namespace ibf::sim {
@@ -25,6 +29,15 @@ Json pkeys_of(const Device& device, mad::PortNum number) {
     return keys;
 }
 
+/// An external switch port has no capability bits of its own: port 0 speaks for it (IBA 14.2.5.6), and
+/// without them extended speeds mean nothing.
+mad::LinkSpeed speed_of(const Device& device, mad::PortNum number) {
+    mad::PortInfo info = device.ports[number.value()].info;
+    info.capability_mask = device.address_port(number).info.capability_mask;
+    info.capability_mask2 = device.address_port(number).info.capability_mask2;
+    return info.speed();
+}
+
 Json port_of(const Device& device, mad::PortNum number) {
     const Port& port = device.ports[number.value()];
     const mad::PortInfo& info = port.info;
@@ -37,7 +50,7 @@ Json port_of(const Device& device, mad::PortNum number) {
               {"mtu", static_cast<unsigned>(info.neighbor_mtu)},
               {"mtu_cap", static_cast<unsigned>(info.mtu_cap)},
               {"width", mad::to_string(info.width_active)},
-              {"speed", mad::to_string(info.speed())}};
+              {"speed", mad::to_string(speed_of(device, number))}};
     if (!device.is_switch() || number.value() == 0) {
         json["guid"] = guid_text(port.guid);
         json["gid_prefix"] = fmt::format("0x{:016x}", info.gid_prefix);
@@ -46,6 +59,39 @@ Json port_of(const Device& device, mad::PortNum number) {
         json["pkeys"] = pkeys_of(device, number);
     }
     return json;
+}
+
+std::string hex(std::span<const std::uint8_t> bytes) {
+    return fmt::format("{:02x}", fmt::join(bytes, ""));
+}
+
+/// SL2VL as 16 digits by exit, by input port: of a switch all, of an adapter each port's own. VL arbitration
+/// by port: the blocks that it can hold, 64 bytes each.
+void add_lanes(Json& json, const Device& device) {
+    constexpr std::size_t kMapBytes = 8;
+    Json maps = Json::object();
+    Json arbitration = Json::object();
+    const std::size_t first = device.is_switch() ? 0 : 1;
+    for (std::size_t out = first; out < device.ports.size(); ++out) {
+        const mad::PortNum exit{static_cast<std::uint8_t>(out)};
+        Json row = Json::array();
+        for (std::size_t in = 0; in < (device.is_switch() ? device.ports.size() : 1); ++in) {
+            const auto map =
+                mad::encode(device.sl2vl_table(mad::PortNum{static_cast<std::uint8_t>(in)}, exit));
+            row.push_back(hex(std::span(map).first(kMapBytes)));
+        }
+        maps[fmt::to_string(out)] = std::move(row);
+        Json blocks = Json::object();
+        for (std::uint32_t block = 1; block <= 4; ++block) {
+            const mad::VlArbBlock held = device.ports[out].vl_arb_block(block);
+            if (!check_vl_arb(device.ports[out], block, held)) {
+                blocks[fmt::to_string(block)] = hex(mad::encode(held));
+            }
+        }
+        arbitration[fmt::to_string(out)] = std::move(blocks);
+    }
+    json["sl2vl"] = std::move(maps);
+    json["vl_arbitration"] = std::move(arbitration);
 }
 
 void add_tables(Json& json, const Device& device) {
@@ -88,6 +134,9 @@ Json node_of(const Device& device, TruthTables tables) {
               {"ports", std::move(ports)}};
     if (device.is_switch() && tables == TruthTables::included) {
         add_tables(json, device);
+    }
+    if (tables == TruthTables::lanes) {
+        add_lanes(json, device);
     }
     return json;
 }

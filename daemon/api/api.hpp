@@ -24,6 +24,7 @@ struct HttpRequest {
     std::string method;  ///< "GET", "POST"
     std::string target;  ///< "/v1/path?src=..&dst=.."
     std::string body;
+    base::Instant now{};  ///< when it was asked
 };
 
 /// What only the core may do.

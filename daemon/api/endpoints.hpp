@@ -18,6 +18,7 @@ namespace ibf::api {
 struct Call {
     const Query& query;
     const fabric::Snapshot& snapshot;
+    base::Instant now{};
 
     /// A copy that a stream may keep; large parts are shared, so it is cheap.
     [[nodiscard]] std::shared_ptr<const fabric::Snapshot> keep() const {

@@ -18,6 +18,7 @@ namespace ibf::api {
 namespace {
 
 using fabric::Group;
+using fabric::Latencies;
 using fabric::Member;
 using fabric::SaActivity;
 using fabric::SaTables;
@@ -31,14 +32,27 @@ public:
         : fabric_(std::move(fabric)), directory_(*fabric_) {}
 
     /// Node and port by port GUID, appended to `row`; nothing if the port is not in the fabric (any more).
-    void add(Json& row, mad::Guid port_guid) const {
-        if (const auto at = directory_.find_port(port_guid)) {
+    void add(Json& row, mad::Guid port_guid) const { add(row, directory_.find_port(port_guid)); }
+    void add(Json& row, mad::Lid lid) const { add(row, directory_.find(lid)); }
+    /// "active"; "moved": the port has another LID now, reports go to where it was; "gone": not in the
+    /// fabric.
+    [[nodiscard]] std::string_view state_of(const Subscription& subscription) const {
+        const auto at = directory_.find_port(subscription.subscriber.interface_id);
+        if (!at) {
+            return "gone";
+        }
+        return fabric::lids_of(fabric_->nodes[at->node], at->port).contains(subscription.lid) ? "active"
+                                                                                              : "moved";
+    }
+
+private:
+    void add(Json& row, std::optional<fabric::PortRef> at) const {
+        if (at) {
             row["node"] = name_of(fabric_->nodes[at->node]);
             row["port"] = at->port.value();
         }
     }
 
-private:
     std::shared_ptr<const fabric::Fabric> fabric_;
     Directory directory_;
 };
@@ -235,8 +249,17 @@ constexpr std::size_t kKeyAt = 32;
 constexpr std::size_t kNameAt = 48;
 constexpr std::size_t kDataAt = 112;
 
+/// Of the lease, 0 where it is about to be taken away; null: it has no end.
+Json remaining_seconds(const Service& service, base::Instant now) {
+    if (service.lease == fabric::kLeaseForEver) {
+        return nullptr;
+    }
+    const auto left = std::chrono::duration_cast<std::chrono::seconds>(service.until - now);
+    return std::max<std::int64_t>(left.count(), 0);
+}
+
 /// The key itself is told to nobody.
-Json service_row(const Names& names, const Service& service) {
+Json service_row(const Names& names, const Service& service, base::Instant now) {
     const auto bytes = std::span(service.record);
     const auto key = bytes.subspan(kKeyAt, kNameAt - kKeyAt);
     const auto name = bytes.subspan(kNameAt, kDataAt - kNameAt);
@@ -247,6 +270,7 @@ Json service_row(const Names& names, const Service& service) {
     row["pkey"] = fmt::format("{}", service.pkey);
     row["name"] = std::string(name.begin(), std::find(name.begin(), name.end(), 0));
     row["lease_seconds"] = service.lease == fabric::kLeaseForEver ? Json(nullptr) : Json(service.lease);
+    row["remaining_seconds"] = remaining_seconds(service, now);
     row["has_key"] = std::any_of(key.begin(), key.end(), [](std::uint8_t byte) { return byte != 0; });
     row["data"] = fmt::format("{:02x}", fmt::join(bytes.subspan(kDataAt), ""));
     return row;
@@ -281,6 +305,7 @@ Json subscription_row(const Names& names, const Subscription& subscription) {
     row["number"] = subscription.number;
     row["lid"] = subscription.lid.value();
     row["qpn"] = subscription.qpn;
+    row["state"] = names.state_of(subscription);
     row["generic"] = generic;
     row["type"] = notice_type(big_endian(bytes.subspan(24, 2)));
     row[generic ? "trap" : "device_id"] = trap == 0xFFFF ? Json(nullptr) : Json(trap);
@@ -298,19 +323,46 @@ Json subscription_row(const Names& names, const Subscription& subscription) {
 
 // --- what the SA did
 
-Json requests_json(const SaActivity& activity) {
+double seconds(base::Duration duration) {
+    return std::chrono::duration<double>(duration).count();
+}
+
+Json latency_json(const Latencies& latencies) {
+    return {{"count", latencies.count},
+            {"median_seconds", seconds(latencies.median)},
+            {"p99_seconds", seconds(latencies.p99)},
+            {"max_seconds", seconds(latencies.max)}};
+}
+
+Json kinds_json(const SaActivity& activity, base::Instant now) {
     Json rows = Json::array();
-    for (const auto& [kind, count] : activity.by_kind) {
-        const auto method = mad::to_string(static_cast<mad::SaMethod>(kind.first));
-        const auto attribute = mad::to_string(static_cast<mad::SaAttribute>(kind.second));
-        rows.push_back(
-            Json{{"method", method.empty() ? fmt::format("0x{:02x}", kind.first) : std::string(method)},
-                 {"attribute",
-                  attribute.empty() ? fmt::format("0x{:04x}", kind.second) : std::string(attribute)},
-                 {"requests", count}});
+    for (const fabric::KindActivity& kind : activity.by_kind) {
+        const bool known = kind.method != 0;
+        rows.push_back(Json{
+            {"method", known ? mad::to_string(static_cast<mad::SaMethod>(kind.method)) : "other"},
+            {"attribute", known ? mad::to_string(static_cast<mad::SaAttribute>(kind.attribute)) : "other"},
+            {"requests", kind.requests},
+            {"per_second", kind.rate.per_second(now)},
+            {"latency", latency_json(kind.latencies)}});
     }
     std::stable_sort(rows.begin(), rows.end(),
                      [](const Json& a, const Json& b) { return a["requests"] > b["requests"]; });
+    return rows;
+}
+
+Json clients_json(const Names& names, const SaActivity& activity, base::Instant now) {
+    Json rows = Json::array();
+    for (const fabric::ClientActivity& client : activity.clients) {
+        Json row;
+        row["lid"] = client.lid.value();
+        names.add(row, client.lid);
+        row["requests"] = client.requests;
+        row["per_second"] = client.rate.per_second(now);
+        row["duplicates"] = client.duplicates;
+        row["dropped"] = client.dropped;
+        row["last_seen_seconds"] = seconds(now - client.last_seen);
+        rows.push_back(std::move(row));
+    }
     return rows;
 }
 
@@ -347,15 +399,15 @@ base::Result<HttpReply> get_services(const Call& call) {
     const std::size_t count = services.size();
     auto names = std::make_shared<const Names>(call.snapshot.fabric);
     return row_stream("services", count,
-                      [names = std::move(names), services = std::move(services)](std::size_t i) {
-                          return service_row(*names, *services[i]);
-                      });
+                      [names = std::move(names), services = std::move(services),
+                       now = call.now](std::size_t i) { return service_row(*names, *services[i], now); });
 }
 
 base::Result<HttpReply> get_sa(const Call& call) {
     const SaTables& tables = tables_of(call.snapshot);
-    const SaActivity activity =
-        call.snapshot.sa_activity != nullptr ? *call.snapshot.sa_activity : SaActivity{};
+    static const SaActivity kNothing;
+    const SaActivity& activity = call.snapshot.sa_activity != nullptr ? *call.snapshot.sa_activity : kNothing;
+    auto names = std::make_shared<const Names>(call.snapshot.fabric);
     Json out;
     out["requests"] = activity.requests;
     out["answered"] = activity.answered;
@@ -366,13 +418,15 @@ base::Result<HttpReply> get_sa(const Call& call) {
     out["changes"] = activity.changes;
     out["tables_delivered"] = activity.tables_delivered;
     out["tables_failed"] = activity.tables_failed;
-    out["by_kind"] = requests_json(activity);
+    out["latency"] = latency_json(activity.latencies);
+    out["by_kind"] = kinds_json(activity, call.now);
+    out["client_count"] = activity.client_count;
+    out["clients"] = clients_json(*names, activity, call.now);
     out["groups"] = tables.groups.size();
-    out["members"] = std::accumulate(
-        tables.groups.begin(), tables.groups.end(), std::size_t{0},
-        [](std::size_t sum, const auto& item) { return sum + item.second->members.size(); });
+    out["members"] =
+        std::accumulate(tables.groups.begin(), tables.groups.end(), std::size_t{0},
+                        [](std::size_t sum, const auto& item) { return sum + item.second->members.size(); });
     out["services"] = tables.services.size();
-    auto names = std::make_shared<const Names>(call.snapshot.fabric);
     return row_stream(out, "subscriptions", tables.subscriptions.size(),
                       [names = std::move(names), subscriptions = tables.subscriptions](std::size_t i) {
                           return subscription_row(*names, *subscriptions[i]);

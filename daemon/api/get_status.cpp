@@ -70,6 +70,11 @@ Json routing_json(const Snapshot& snapshot) {
     return out;
 }
 
+/// How far the tables of the lanes have been read: records of them are told only then.
+Json lanes_json(const fabric::Lanes& lanes) {
+    return Json{{"devices", lanes.devices}, {"read", lanes.read}, {"left_out", lanes.left_out}};
+}
+
 Json mads_json(const mad::TransactionCounters& mads) {
     return Json{{"requests", mads.requests},     {"sent", mads.sent},
                 {"retried", mads.retried},       {"replies", mads.replies},
@@ -116,6 +121,9 @@ base::Result<HttpReply> get_status(const Call& call) {
     }
     if (snapshot.routes != nullptr) {
         out["routing"] = routing_json(snapshot);
+    }
+    if (snapshot.lanes != nullptr) {
+        out["lanes"] = lanes_json(*snapshot.lanes);
     }
     add_sweeps(out, snapshot);
     out["mads"] = mads_json(snapshot.mads);

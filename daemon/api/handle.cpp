@@ -177,7 +177,7 @@ HttpReply handle(const HttpRequest& request, const fabric::Snapshot& snapshot) {
     if (auto early = not_ready(*endpoint, snapshot)) {
         return *early;
     }
-    auto reply = endpoint->run(Call{*query, snapshot});
+    auto reply = endpoint->run(Call{*query, snapshot, request.now});
     return reply ? std::move(*reply) : error_reply(reply.error());
 }
 

@@ -108,22 +108,6 @@ using MftRow = std::map<std::uint16_t, PortMask>;
 /// As acknowledged, by switch GUID; a switch whose table is not known is not in it.
 using MulticastTables = std::map<mad::Guid, MftRow>;
 
-/// What the SA did since the start.
-struct SaActivity {
-    std::uint64_t requests = 0;
-    std::uint64_t answered = 0;
-    std::uint64_t records = 0;           ///< in answers
-    std::uint64_t duplicates = 0;        ///< retries of what was in hand
-    std::uint64_t dropped = 0;           ///< a queue was full
-    std::uint64_t malformed = 0;         ///< no SA request, or a key that is not ours
-    std::uint64_t changes = 0;           ///< joins, registrations, subscriptions
-    std::uint64_t tables_delivered = 0;  ///< by RMPP, acknowledged whole
-    std::uint64_t tables_failed = 0;
-    std::map<std::pair<std::uint8_t, std::uint16_t>, std::uint64_t>
-        by_kind;  ///< requests by (method, attribute)
-    bool operator==(const SaActivity&) const = default;
-};
-
 struct SaTables {
     std::map<mad::Gid, std::shared_ptr<const Group>> groups;  ///< by MGID
     /// By RID: ServiceID, ServiceGID, ServiceP_Key (IBA 15.2.5.14).

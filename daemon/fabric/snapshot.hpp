@@ -11,6 +11,8 @@
 
 #include "base/time.hpp"
 #include "daemon/fabric/fabric.hpp"
+#include "daemon/fabric/lane_tables.hpp"
+#include "daemon/fabric/sa_activity.hpp"
 #include "daemon/fabric/sa_tables.hpp"
 #include "mad/transactions.hpp"
 #include "routing/routes.hpp"
@@ -79,6 +81,7 @@ struct Snapshot {
     /// As acknowledged by the switches, by SwitchIndex of `view`: what is in force. Null rows: never written.
     std::vector<std::shared_ptr<const routing::LftRow>> programmed;
     std::shared_ptr<const MulticastTables> multicast;  ///< null before the first was written
+    std::shared_ptr<const Lanes> lanes;                ///< null before the survey of them began
     std::shared_ptr<const SaTables> sa;                ///< null before the SA began
     std::vector<JoinRefusal> join_refusals;            ///< newest first, bounded
     /// Up to when a reader asked, not to when the snapshot was published. Null: no SA, or no reader.

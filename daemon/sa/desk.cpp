@@ -68,10 +68,10 @@ void Desk::show(std::shared_ptr<const View> view, std::shared_ptr<const fabric::
     tables_ = std::move(tables);
 }
 
-void Desk::settle(mad::RmppOutputs&& from, DeskOutputs& out) {
+void Desk::settle(mad::RmppOutputs&& from, base::Instant now, DeskOutputs& out) {
     std::move(from.wire.begin(), from.wire.end(), std::back_inserter(out.wire));
     for (mad::RmppMessage& message : from.received) {
-        take_message(std::move(message), out);
+        take_message(std::move(message), now, out);
     }
     for (const auto& ended : from.ended) {
         if (ended.sending) {
@@ -97,7 +97,7 @@ void Desk::on_mad(const mad::WireMad& mad, base::Instant now, DeskOutputs& out) 
     if (request->rmpp.active) {
         mad::RmppOutputs outputs;
         if (rmpp_.on_receive(mad, now, outputs)) {
-            settle(std::move(outputs), out);
+            settle(std::move(outputs), now, out);
             return;
         }
     }
@@ -106,18 +106,18 @@ void Desk::on_mad(const mad::WireMad& mad, base::Instant now, DeskOutputs& out) 
         return;
     }
     if (may_ask(*request)) {
-        take({mad, {}, nullptr}, *request, out);
+        take({mad, {}, nullptr}, *request, now, out);
     }
 }
 
 /// A request that came in several packets.
-void Desk::take_message(mad::RmppMessage&& message, DeskOutputs& out) {
+void Desk::take_message(mad::RmppMessage&& message, base::Instant now, DeskOutputs& out) {
     mad::WireMad first;
     first.address = message.peer;
     std::copy(message.header.begin(), message.header.end(), first.bytes.begin());
     const auto request = mad::parse_sa_mad(first.bytes);
     if (request && !request->header.is_response() && may_ask(*request)) {
-        take({first, {}, std::move(message.data)}, *request, out);
+        take({first, {}, std::move(message.data)}, *request, now, out);
     }
 }
 
@@ -134,9 +134,12 @@ bool Desk::may_ask(const mad::SaMad& request) {
     return true;
 }
 
-void Desk::take(Waiting item, const mad::SaMad& request, DeskOutputs& out) {
+void Desk::take(Waiting item, const mad::SaMad& request, base::Instant now, DeskOutputs& out) {
     const mad::WireMad& mad = item.mad;
-    ++counters_.by_kind[{request.header.method, static_cast<std::uint16_t>(request.header.attribute)}];
+    item.arrived = now;
+    item.kind =
+        statistics_.kind_of(request.header.method, static_cast<std::uint16_t>(request.header.attribute));
+    statistics_.requested(item.kind, mad.address.lid, now);
     if (changes(request.method(), request.attribute())) {
         ++counters_.to_registry;
         out.for_registry.push_back(mad);
@@ -146,11 +149,13 @@ void Desk::take(Waiting item, const mad::SaMad& request, DeskOutputs& out) {
                 static_cast<std::uint16_t>(request.header.attribute)};
     if (in_hand_.contains(item.key)) {
         ++counters_.duplicates;
+        statistics_.duplicate(mad.address.lid);
         return;
     }
     auto& queue = waiting_[mad.address.lid];
     if (queue.size() >= limits_.per_asker || waiting_count_ >= limits_.waiting) {
         ++counters_.dropped;
+        statistics_.dropped(mad.address.lid);
         if (queue.empty()) {
             waiting_.erase(mad.address.lid);
         }
@@ -164,7 +169,15 @@ void Desk::take(Waiting item, const mad::SaMad& request, DeskOutputs& out) {
     ++waiting_count_;
 }
 
+void Desk::measure(base::Instant now) {
+    if (last_served_) {
+        statistics_.answered(last_served_->kind, now - last_served_->arrived);
+        last_served_.reset();
+    }
+}
+
 bool Desk::serve(base::Instant now, DeskOutputs& out) {
+    measure(now);
     if (waiting_.empty()) {
         return false;
     }
@@ -183,6 +196,7 @@ bool Desk::serve(base::Instant now, DeskOutputs& out) {
     const std::size_t sending = rmpp_.sending();
     if (request) {
         answer(item, *request, now, out);
+        last_served_ = {item.kind, item.arrived};
     }
     if (rmpp_.sending() == sending) {
         in_hand_.erase(item.key);  // answered in one MAD: a retry is a new question
@@ -245,13 +259,29 @@ void Desk::send_table(const mad::WireMad& mad, const mad::SaMad& request, Answer
     ++counters_.answered;
     mad::RmppOutputs outputs;
     rmpp_.send(std::move(message), now, outputs);
-    settle(std::move(outputs), out);
+    settle(std::move(outputs), now, out);
 }
 
 void Desk::on_time(base::Instant now, DeskOutputs& out) {
+    measure(now);
     mad::RmppOutputs outputs;
     rmpp_.on_time(now, outputs);
-    settle(std::move(outputs), out);
+    settle(std::move(outputs), now, out);
+}
+
+fabric::SaActivity Desk::activity(base::Instant now) const {
+    fabric::SaActivity activity;
+    activity.requests = counters_.requests;
+    activity.answered = counters_.answered;
+    activity.records = counters_.records;
+    activity.duplicates = counters_.duplicates;
+    activity.dropped = counters_.dropped;
+    activity.malformed = counters_.malformed;
+    activity.changes = counters_.to_registry;
+    activity.tables_delivered = rmpp_.counters().delivered;
+    activity.tables_failed = rmpp_.counters().failed;
+    statistics_.tell(now, activity);
+    return activity;
 }
 
 }  // namespace ibf::sa

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "daemon/sa/reader.hpp"
+#include "daemon/sa/statistics.hpp"
 #include "mad/rmpp.hpp"
 
 namespace ibf::sa {
@@ -38,7 +39,6 @@ struct DeskCounters {
     std::uint64_t answered = 0;
     std::uint64_t records = 0;
     std::uint64_t to_registry = 0;
-    std::map<std::pair<std::uint8_t, std::uint16_t>, std::uint64_t> by_kind;  ///< (method, attribute)
 };
 
 struct DeskOutputs {
@@ -54,13 +54,14 @@ public:
     void replace_config(const SaConfig& config) { config_ = config; }
 
     void on_mad(const mad::WireMad& mad, base::Instant now, DeskOutputs& out);
-    /// Serves one waiting request. False: none waits.
+    /// Serves one waiting request. False: none waits. The answer counts as sent when the owner comes back
+    /// with a later time: it sends before it calls serve() or on_time() again.
     bool serve(base::Instant now, DeskOutputs& out);
     void on_time(base::Instant now, DeskOutputs& out);
     [[nodiscard]] std::optional<base::Instant> next_deadline() const { return rmpp_.next_deadline(); }
 
     [[nodiscard]] const DeskCounters& counters() const { return counters_; }
-    [[nodiscard]] const mad::RmppCounters& rmpp_counters() const { return rmpp_.counters(); }
+    [[nodiscard]] fabric::SaActivity activity(base::Instant now) const;
 
 private:
     /// Who asks for what: a second request that is equal is a retry.
@@ -69,16 +70,23 @@ private:
         mad::WireMad mad;  ///< of a request in several packets the first, by its header
         RequestKey key;
         std::shared_ptr<const std::vector<std::uint8_t>> data;  ///< of such a request, whole; else null
+        Statistics::Kind kind = 0;
+        base::Instant arrived{};
+    };
+    struct Unmeasured {
+        Statistics::Kind kind = 0;
+        base::Instant arrived;
     };
 
-    void take(Waiting item, const mad::SaMad& request, DeskOutputs& out);
-    void take_message(mad::RmppMessage&& message, DeskOutputs& out);
+    void take(Waiting item, const mad::SaMad& request, base::Instant now, DeskOutputs& out);
+    void take_message(mad::RmppMessage&& message, base::Instant now, DeskOutputs& out);
     [[nodiscard]] bool may_ask(const mad::SaMad& request);
     void refuse(const Waiting& item, const mad::SaMad& request, mad::MadStatus status, DeskOutputs& out);
     void answer(const Waiting& item, const mad::SaMad& request, base::Instant now, DeskOutputs& out);
     void send_table(const mad::WireMad& mad, const mad::SaMad& request, Answer&& answer, base::Instant now,
                     DeskOutputs& out);
-    void settle(mad::RmppOutputs&& from, DeskOutputs& out);
+    void settle(mad::RmppOutputs&& from, base::Instant now, DeskOutputs& out);
+    void measure(base::Instant now);
 
     SaConfig config_;
     DeskLimits limits_;
@@ -90,6 +98,8 @@ private:
     std::size_t waiting_count_ = 0;
     std::set<RequestKey> in_hand_;
     DeskCounters counters_;
+    Statistics statistics_;
+    std::optional<Unmeasured> last_served_;  ///< until it is known when its answer was sent
 };
 
 /// The answer to a request, along the way it came: status, and one record where there is one.

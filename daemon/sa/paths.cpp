@@ -151,16 +151,8 @@ void PathQuery::between(const End& source, const End& destination, std::vector<s
         if (i > 0 && asked_.source_lid && asked_.destination_lid) {
             return;  // the one pair of LIDs is done
         }
-        std::optional<PathLimits> path = query_.view.walk(source, dlid);
-        if (path && asked_.reversible) {
-            const auto back = query_.view.walk(destination, slid);
-            if (back) {
-                path->mtu = std::min(path->mtu, back->mtu);
-                path->rate = std::min(path->rate, back->rate);
-            } else {
-                path.reset();
-            }
-        }
+        const std::optional<PathLimits> path = query_.view.limits(
+            source, slid, destination, dlid, asked_.reversible ? Ways::there_and_back : Ways::there);
         const auto mtu = path ? asked_.mtu.choose({kLeastMtu, path->mtu}) : std::nullopt;
         const auto rate = path ? asked_.rate.choose({kLeastRate, path->rate}) : std::nullopt;
         if (!mtu || !rate) {
@@ -178,9 +170,9 @@ void PathQuery::between(const End& source, const End& destination, std::vector<s
         mad::store16(record, 50, pkey.value());
         record[54] = static_cast<std::uint8_t>(kExactly | *mtu);
         record[55] = static_cast<std::uint8_t>(kExactly | rate_code(*rate));
-        record[56] =
-            static_cast<std::uint8_t>(kExactly | (path->links == 0 ? 0U : *life));  // within one port: none
-        record[57] = static_cast<std::uint8_t>(found - 1);                          // preference: best first
+        record[56] = static_cast<std::uint8_t>(
+            kExactly | (&source == &destination ? 0U : *life));  // within one port: none
+        record[57] = static_cast<std::uint8_t>(found - 1);       // preference: best first
     }
 }
 

@@ -5,6 +5,7 @@ namespace {
 
 // ClassPortInfo.CapabilityMask (IBA 13.4.8.1, 15.2.1.2) and CapabilityMask2.
 constexpr std::uint16_t kNotices = 0x0002;  ///< InformInfo and reports (Get, Set of Notice)
+constexpr std::uint16_t kOptionalRecords = 0x0100;  ///< GUIDInfo, MFT, SL2VL, VL arbitration records and such
 constexpr std::uint16_t kUdMulticast = 0x0200;
 constexpr std::uint16_t kMultiPath = 0x0400;
 constexpr std::uint16_t kCapabilityBitsMatch = 0x2000;  ///< PortInfoRecord with modifier bit 31
@@ -44,6 +45,8 @@ bool reads(mad::SaMethod method, mad::SaAttribute attribute) {
         case A::link_record:
         case A::guid_info_record:
         case A::pkey_table_record:
+        case A::sl_to_vl_table_record:
+        case A::vl_arb_record:
         case A::path_record:
         case A::mc_member_record:
         case A::service_record:
@@ -58,7 +61,7 @@ std::vector<std::uint8_t> class_port_info(const SaConfig& config) {
     type.set(record, "BaseVersion", 1);
     type.set(record, "ClassVersion", 2);
     type.set(record, "CapabilityMask",
-             kNotices | kUdMulticast | kMultiPath | kCapabilityBitsMatch);
+             kNotices | kOptionalRecords | kUdMulticast | kMultiPath | kCapabilityBitsMatch);
     type.set(record, "CapabilityMask2", kMulticastTop | kExtendedSpeeds | kSendOnlyFullMemberBit | kWidth2x);
     type.set(record, "RespTimeValue", config.response_time);
     return record;

@@ -131,6 +131,15 @@ constexpr std::array kLink{Field{"FromLID", 16}, Field{"FromPort", 8}, Field{"To
                            Field{"ToLID", 16}};
 constexpr std::array kPKey{Field{"LID", 16}, Field{"BlockNum", 16}, Field{"PortNum", 8}, Field{kReserved, 24},
                            Field{"P_KeyTable", 512}};
+constexpr std::array kSl2Vl{
+    Field{"LID", 16},     Field{"InputPortNum", 8}, Field{"OutputPortNum", 8}, Field{kReserved, 32},
+    Field{"SL0toVL", 4},  Field{"SL1toVL", 4},      Field{"SL2toVL", 4},       Field{"SL3toVL", 4},
+    Field{"SL4toVL", 4},  Field{"SL5toVL", 4},      Field{"SL6toVL", 4},       Field{"SL7toVL", 4},
+    Field{"SL8toVL", 4},  Field{"SL9toVL", 4},      Field{"SL10toVL", 4},      Field{"SL11toVL", 4},
+    Field{"SL12toVL", 4}, Field{"SL13toVL", 4},     Field{"SL14toVL", 4},      Field{"SL15toVL", 4},
+};
+constexpr std::array kVlArb{Field{"LID", 16}, Field{"OutputPortNum", 8}, Field{"BlockNum", 8},
+                            Field{kReserved, 32}, Field{"VLArbitrationTable", 512}};
 constexpr std::array kGuid{
     Field{"LID", 16},   Field{"BlockNum", 8}, Field{kReserved, 8}, Field{kReserved, 32},
     Field{"GUID0", 64}, Field{"GUID1", 64},   Field{"GUID2", 64},  Field{"GUID3", 64},
@@ -244,6 +253,8 @@ const RecordType* record_type(mad::SaAttribute attribute) {
         RecordType{A::link_record, "LinkRecord", kLink},
         RecordType{A::guid_info_record, "GUIDInfoRecord", kGuid},
         RecordType{A::service_record, "ServiceRecord", kService},
+        RecordType{A::sl_to_vl_table_record, "SLtoVLMappingTableRecord", kSl2Vl},
+        RecordType{A::vl_arb_record, "VLArbitrationTableRecord", kVlArb},
         RecordType{A::pkey_table_record, "P_KeyTableRecord", kPKey},
         RecordType{A::path_record, "PathRecord", kPath},
         RecordType{A::mc_member_record, "MCMemberRecord", kMember},

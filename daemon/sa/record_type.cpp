@@ -33,12 +33,12 @@ unsigned RecordType::component(std::string_view field) const {
     return static_cast<unsigned>(found - fields_.begin());
 }
 
-RecordType::Place RecordType::place(std::string_view field) const {
-    return places_[component(field)];
+std::uint64_t RecordType::get(std::span<const std::uint8_t> record, std::string_view field) const {
+    return get(record, component(field));
 }
 
-std::uint64_t RecordType::get(std::span<const std::uint8_t> record, std::string_view field) const {
-    const Place at = place(field);
+std::uint64_t RecordType::get(std::span<const std::uint8_t> record, unsigned component) const {
+    const Place at = places_[component];
     std::uint64_t value = 0;
     for (std::uint32_t bit = at.first_bit; bit < at.first_bit + at.bits; ++bit) {
         value = value << 1U | bit_at(record, bit);
@@ -47,7 +47,11 @@ std::uint64_t RecordType::get(std::span<const std::uint8_t> record, std::string_
 }
 
 void RecordType::set(std::span<std::uint8_t> record, std::string_view field, std::uint64_t value) const {
-    const Place at = place(field);
+    set(record, component(field), value);
+}
+
+void RecordType::set(std::span<std::uint8_t> record, unsigned component, std::uint64_t value) const {
+    const Place at = places_[component];
     for (std::uint32_t i = 0; i < at.bits; ++i) {
         const std::uint32_t bit = at.first_bit + at.bits - 1 - i;
         const auto mask = static_cast<std::uint8_t>(0x80U >> (bit % 8U));

@@ -29,12 +29,16 @@ public:
         return size_;
     }  ///< bytes of one record in a table, a multiple of 8
     [[nodiscard]] std::uint16_t attribute_offset() const { return static_cast<std::uint16_t>(size_ / 8); }
+    [[nodiscard]] std::span<const Field> fields() const { return fields_; }  ///< by component
+    [[nodiscard]] std::uint32_t first_bit(unsigned component) const { return places_[component].first_bit; }
 
     /// Component of a field by name. The name must be in the table.
     [[nodiscard]] unsigned component(std::string_view field) const;
     /// A field of at most 64 bits. `record` may be shorter than the record: what is missing reads as 0.
     [[nodiscard]] std::uint64_t get(std::span<const std::uint8_t> record, std::string_view field) const;
+    [[nodiscard]] std::uint64_t get(std::span<const std::uint8_t> record, unsigned component) const;
     void set(std::span<std::uint8_t> record, std::string_view field, std::uint64_t value) const;
+    void set(std::span<std::uint8_t> record, unsigned component, std::uint64_t value) const;
     /// Whether every component of `mask` is the same in both. Components past the last field are ignored.
     [[nodiscard]] bool matches(std::uint64_t mask, std::span<const std::uint8_t> query,
                                std::span<const std::uint8_t> record) const;
@@ -44,8 +48,6 @@ private:
         std::uint32_t first_bit = 0;
         std::uint16_t bits = 0;
     };
-    [[nodiscard]] Place place(std::string_view field) const;
-
     mad::SaAttribute attribute_;
     std::string_view name_;
     std::span<const Field> fields_;

@@ -25,8 +25,10 @@ public:
         std::fill(record_.begin(), record_.end(), std::uint8_t{0});
         return record_;
     }
-    void keep() {
-        if (!full() && type_.matches(mask_, query_.request.data, record_)) {
+    void keep() { keep_whatever(0); }
+    /// The same, but these components may be as they are.
+    void keep_whatever(std::uint64_t components) {
+        if (!full() && type_.matches(mask_ & ~components, query_.request.data, record_)) {
             out_.insert(out_.end(), record_.begin(), record_.end());
         }
     }
@@ -41,6 +43,18 @@ public:
     [[nodiscard]] bool full() const { return out_.size() > query_.config.answer_bytes; }
     [[nodiscard]] const Query& query() const { return query_; }
     [[nodiscard]] const RecordType& type() const { return type_; }
+    [[nodiscard]] std::uint64_t bit(std::string_view field) const {
+        return std::uint64_t{1} << type_.component(field);
+    }
+    /// The values below `count` that a field may have: the one asked for, or all.
+    struct Range {
+        std::size_t first = 0;
+        std::size_t end = 0;
+    };
+    [[nodiscard]] Range asked(std::string_view field, std::size_t count) const {
+        const std::uint64_t value = type_.get(query_.request.data, field);
+        return (mask_ & bit(field)) == 0 ? Range{0, count} : Range{value, std::min(value + 1, count)};
+    }
     void set(std::string_view field, std::uint64_t value) { type_.set(record_, field, value); }
     /// Puts an attribute's bytes in, as far as the record goes.
     template <class Data>
@@ -175,6 +189,62 @@ void pkey_record(Collector& to, const End& end) {
     }
 }
 
+/// Null: not read.
+const fabric::LaneTables* lanes_of(Collector& to, const End& end) {
+    const auto& lanes = to.query().view.snapshot().lanes;
+    const auto found = lanes ? lanes->tables.find(end.guid) : decltype(lanes->tables.begin()){};
+    return !lanes || found == lanes->tables.end() ? nullptr : found->second.get();
+}
+
+void sl2vl_record(Collector& to, const End& end) {
+    const fabric::LaneTables* lanes = lanes_of(to, end);
+    if (lanes == nullptr) {
+        return;
+    }
+    const Collector::Range every{0, lanes->ports};
+    const auto exits = end.is_switch ? to.asked("OutputPortNum", lanes->ports) : every;
+    const auto inputs = end.is_switch ? to.asked("InputPortNum", lanes->ports) : every;
+    // Adapters have one table, whatever ports a query names (IBA 15.2.5.5: reserved).
+    const std::uint64_t ports = end.is_switch ? 0 : to.bit("InputPortNum") | to.bit("OutputPortNum");
+    for (std::size_t exit = exits.first; exit < exits.end && !to.full(); ++exit) {
+        for (std::size_t input = inputs.first; input < inputs.end; ++input) {
+            const mad::Sl2VlTable* table = lanes->map(input, exit);
+            if (table == nullptr) {
+                continue;
+            }
+            to.fresh();
+            to.set("LID", end.lids.base.value());
+            to.set("InputPortNum", input);
+            to.set("OutputPortNum", end.is_switch ? exit : end.at.port.value());
+            to.put(8, mad::encode(*table), 8);
+            to.keep_whatever(ports);
+        }
+    }
+}
+
+void vl_arb_record(Collector& to, const End& end) {
+    const fabric::LaneTables* lanes = lanes_of(to, end);
+    if (lanes == nullptr) {
+        return;
+    }
+    const auto ports =
+        end.is_switch ? to.asked("OutputPortNum", lanes->ports) : Collector::Range{0, lanes->ports};
+    for (std::size_t port = ports.first; port < ports.end && !to.full(); ++port) {
+        for (std::size_t block = 1; block <= fabric::kArbitrationBlocks; ++block) {
+            const mad::VlArbBlock* entries = lanes->arbitration_block(port, block);
+            if (entries == nullptr) {
+                continue;
+            }
+            to.fresh();
+            to.set("LID", end.lids.base.value());
+            to.set("OutputPortNum", end.is_switch ? port : end.at.port.value());
+            to.set("BlockNum", block);
+            to.put(8, mad::encode(*entries), 64);
+            to.keep_whatever(end.is_switch ? 0 : to.bit("OutputPortNum"));
+        }
+    }
+}
+
 void guid_record(Collector& to, const End& end) {
     to.fresh();
     to.set("LID", end.lids.base.value());
@@ -278,6 +348,8 @@ Maker maker_of(mad::SaAttribute attribute) {
         case A::lft_record: return lft_record;
         case A::mft_record: return mft_record;
         case A::pkey_table_record: return pkey_record;
+        case A::sl_to_vl_table_record: return sl2vl_record;
+        case A::vl_arb_record: return vl_arb_record;
         case A::guid_info_record: return guid_record;
         case A::link_record: return link_record;
         default: return nullptr;

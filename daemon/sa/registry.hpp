@@ -149,7 +149,8 @@ private:
     /// Notices 66 and 67, to who shares the group's partition.
     void report_group(std::uint16_t trap, const fabric::Group& group, base::Instant now,
                       RegistryOutputs& out);
-    /// Notices 64 for ports that came and are Active, or 65 for ports that went.
+    /// Notices 64 for ports that came or became Active, or 65 for ports that went or are Active no more; to
+    /// who shares a partition with them.
     void report_ports(const View& before, const View& after, std::uint16_t trap, base::Instant now,
                       RegistryOutputs& out);
     void touch(RegistryOutputs& out);

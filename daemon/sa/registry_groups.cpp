@@ -124,7 +124,11 @@ Registry::Refusal Registry::create(const Request& request, mad::Gid mgid, const 
     const auto& data = request.mad.data;
     for (const std::string_view field : {"Q_Key", "TClass", "P_Key", "SL", "FlowLabel"}) {
         if (!request.has(type, field)) {
-            return {mad::kSaInsufficientComponents, {}};
+            const mad::PKey pkey{static_cast<std::uint16_t>(mgid.prefix >> 16U)};
+            return mgid == mad::ipoib_broadcast(pkey, mad::scope_of(mgid))
+                       ? Refusal{mad::kSaRequestInvalid,
+                                 fmt::format("partition 0x{:04x} has no IPoIB group", pkey.value())}
+                       : Refusal{mad::kSaInsufficientComponents, {}};
         }
     }
     if ((type.get(data, "JoinState") & kKeepsAlive) == 0) {

@@ -14,10 +14,9 @@ constexpr std::uint16_t kTrapGidInService = 64;
 constexpr std::size_t kSubjectAt = 6;  ///< in the DataDetails of traps 64 to 67 (IBA tables 144, 145)
 constexpr std::size_t kInformInfoBytes = 36;
 
-bool has_partition(const View& view, const End& end, mad::PKey pkey) {
-    const auto& keys = view.pkeys(end);
-    return std::any_of(keys.begin(), keys.end(),
-                       [&](mad::PKey key) { return mad::partition_of(key) == mad::partition_of(pkey); });
+/// Whether a port is there for others.
+bool serves(const View& view, const End& end) {
+    return end.is_switch || view.fabric().port(end.at).info.state == mad::PortState::active;
 }
 
 }  // namespace
@@ -105,7 +104,8 @@ void Registry::follow_lids(RegistryOutputs& out) {
         for (SubscriptionPtr& item : items) {
             if (!lids.contains(item->lid)) {
                 auto moved = std::make_shared<Subscription>(*item);
-                moved->lid = lids.base;
+                const unsigned path_bits = item->lid.value() & (lids.count() - 1U);
+                moved->lid = mad::Lid{static_cast<std::uint16_t>(lids.base.value() + path_bits)};
                 item = std::move(moved);
                 touch(out);
             }
@@ -149,8 +149,8 @@ void Registry::report_ports(const View& before, const View& after, std::uint16_t
         return;
     }
     for (const End& end : seen.ends()) {
-        const bool active = end.is_switch || seen.fabric().port(end.at).info.state == mad::PortState::active;
-        if (other.by_guid(end.guid) != kNoEnd || !active) {
+        const std::uint32_t there = other.by_guid(end.guid);
+        if (!serves(seen, end) || (there != kNoEnd && serves(other, other.ends()[there]))) {
             continue;
         }
         if (reporter_.full()) {
@@ -159,7 +159,7 @@ void Registry::report_ports(const View& before, const View& after, std::uint16_t
         mad::store_gid(report.notice.details, kSubjectAt, {config_.subnet_prefix, end.guid});
         for (const SubscriptionPtr& item : wanting) {
             const End& to = after.ends()[after.by_guid(item->subscriber.interface_id)];
-            if (!came || after.shared_pkey(to, end, std::nullopt) != mad::PKey{}) {
+            if (share_partition(after.pkeys(to), seen.pkeys(end))) {
                 reporter_.send(item, report, now, out.wire);
             }
         }
@@ -175,7 +175,7 @@ void Registry::report_group(std::uint16_t trap, const fabric::Group& group, base
     mad::store_gid(report.notice.details, kSubjectAt, group.mgid);
     for (const SubscriptionPtr& item : who_wants(report)) {
         const End& to = view_->ends()[view_->by_guid(item->subscriber.interface_id)];
-        if (has_partition(*view_, to, group.pkey)) {
+        if (share_partition(view_->pkeys(to), {&group.pkey, 1})) {
             reporter_.send(item, report, now, out.wire);
         }
     }

@@ -32,6 +32,10 @@ std::uint8_t link_rate(const Node& node, mad::PortNum port) {
     return rate_rank(mad::link_gbps(info.width_active, fabric::speed_of(node, port)));
 }
 
+PathLimits narrower(PathLimits a, PathLimits b) {
+    return {std::min(a.mtu, b.mtu), std::min(a.rate, b.rate)};
+}
+
 }  // namespace
 
 std::string rate_text(std::uint8_t code) {
@@ -50,11 +54,20 @@ View::View(std::shared_ptr<const fabric::Snapshot> snapshot)
                 fabric_->nodes[node].guid() == snapshot_->view->topology.switches[s].guid) {
                 switch_of_node_.emplace(node, s);
             }
-            rows_.push_back(s < snapshot_->programmed.size() ? snapshot_->programmed[s].get() : nullptr);
+            Table& table = tables_.emplace_back();
+            if (s < snapshot_->programmed.size() && snapshot_->programmed[s]) {
+                table.row = snapshot_->programmed[s].get();
+                table.exits = table.row->data();
+                table.size = static_cast<std::uint32_t>(table.row->size());
+            }
         }
     }
     add_ends();
     add_hops();
+    add_deliveries();
+    add_components();
+    add_floor();
+    proved_ = in_force_as_proved();
 }
 
 std::uint32_t View::intern(std::vector<mad::PKey> keys) {
@@ -127,11 +140,10 @@ void View::add_ends() {
 }
 
 void View::add_hops() {
-    for (std::uint32_t s = 0; s < rows_.size(); ++s) {
-        hop_base_.push_back(static_cast<std::uint32_t>(hops_.size()));
+    for (std::uint32_t s = 0; s < tables_.size(); ++s) {
+        tables_[s].first_hop = static_cast<std::uint32_t>(hops_.size());
         const std::uint32_t n = snapshot_->view->switch_nodes[s];
         if (!switch_of_node_.contains(n)) {
-            hops_.resize(hops_.size() + 256);
             continue;
         }
         const Node& node = fabric_->nodes[n];
@@ -139,8 +151,8 @@ void View::add_hops() {
             const Port& port = node.ports[p];
             Hop hop;
             if (p > 0 && port.peer.node != kNoNode && port.info.state == mad::PortState::active) {
-                hop.mtu = static_cast<std::uint8_t>(port.info.neighbor_mtu);
-                hop.rate = link_rate(node, mad::PortNum{static_cast<std::uint8_t>(p)});
+                hop.limits = {static_cast<std::uint8_t>(port.info.neighbor_mtu),
+                              link_rate(node, mad::PortNum{static_cast<std::uint8_t>(p)})};
                 const Node& peer = fabric_->nodes[port.peer.node];
                 if (const auto found = switch_of_node_.find(port.peer.node); found != switch_of_node_.end()) {
                     hop.next = found->second;
@@ -151,7 +163,44 @@ void View::add_hops() {
             }
             hops_.push_back(hop);
         }
-        hops_.resize(hop_base_.back() + 256U);  // a table may name any port number
+        tables_[s].hops = static_cast<std::uint32_t>(node.ports.size());
+    }
+}
+
+const View::Hop* View::hop(std::uint32_t switch_index, mad::Lid to) const {
+    const Table& table = tables_[switch_index];
+    if (to.value() >= table.size || table.exits[to.value()] >= table.hops) {
+        return nullptr;
+    }
+    const Hop& hop = hops_[table.first_hop + table.exits[to.value()]];
+    return hop.next == routing::kNoIndex ? nullptr : &hop;
+}
+
+bool View::keeps(std::uint32_t switch_index, mad::Lid to) const {
+    const Table& table = tables_[switch_index];
+    return to.value() < table.size && table.exits[to.value()] == 0;
+}
+
+void View::add_deliveries() {
+    for (std::uint32_t e = 0; e < ends_.size(); ++e) {
+        End& end = ends_[e];
+        if (end.switch_index == routing::kNoIndex) {
+            continue;
+        }
+        const Table& table = tables_[end.switch_index];
+        const std::uint8_t exit = end.is_switch ? std::uint8_t{0} : end.switch_port.value();
+        end.delivered = end.lids.end() <= table.size;
+        for (std::uint32_t lid = end.lids.base.value(); lid < end.lids.end() && end.delivered; ++lid) {
+            end.delivered = table.exits[lid] == exit;
+        }
+        if (end.is_switch || !end.delivered) {
+            continue;
+        }
+        const Hop* last = hop(end.switch_index, end.lids.base);
+        end.delivered = last != nullptr && last->next == (e | kEndBit);
+        if (end.delivered) {
+            end.delivery = last->limits;
+        }
     }
 }
 
@@ -174,47 +223,118 @@ std::vector<std::uint32_t> View::by_node_guid(mad::Guid guid) const {
     return found;
 }
 
-std::optional<PathLimits> View::walk(const End& from, mad::Lid to) const {
-    PathLimits path{from.mtu, from.rate, 0};
+void View::add_components() {
+    std::uint32_t component = 0;
+    std::vector<std::uint32_t> queue;
+    for (std::uint32_t first = 0; first < tables_.size(); ++first) {
+        if (tables_[first].component != 0) {
+            continue;
+        }
+        tables_[first].component = ++component;
+        queue.assign(1, first);
+        for (std::size_t at = 0; at < queue.size(); ++at) {
+            const Table& table = tables_[queue[at]];
+            for (std::uint32_t h = table.first_hop; h < table.first_hop + table.hops; ++h) {
+                const std::uint32_t next = hops_[h].next;
+                if ((next & kEndBit) == 0 && tables_[next].component == 0) {
+                    tables_[next].component = component;
+                    queue.push_back(next);
+                }
+            }
+        }
+    }
+}
+
+void View::add_floor() {
+    for (const Hop& hop : hops_) {
+        if ((hop.next & kEndBit) == 0) {  // kNoIndex has the bit, too
+            floor_ = narrower(floor_, hop.limits);
+        }
+    }
+}
+
+bool View::in_force_as_proved() const {
+    if (!snapshot_->routes || !snapshot_->view || !snapshot_->routes->verdict.reachable()) {
+        return false;
+    }
+    const routing::Routes& routes = snapshot_->routes->routes;
+    const std::vector<routing::TopologySwitch>& switches = snapshot_->view->topology.switches;
+    if (routes.rows.size() != tables_.size() || switches.size() != tables_.size()) {
+        return false;
+    }
+    for (std::size_t s = 0; s < tables_.size(); ++s) {
+        const Table& table = tables_[s];
+        if (table.row == nullptr || table.row != routes.rows[s].get() ||
+            routes.switch_guids[s] != switches[s].guid) {
+            return false;
+        }
+        for (std::size_t p = 0; p < switches[s].peers.size(); ++p) {
+            const routing::PortPeer& peer = switches[s].peers[p];
+            if (peer.kind == routing::PortPeer::Kind::switch_ &&
+                (p >= table.hops || hops_[table.first_hop + p].next != peer.index)) {
+                return false;  // a link that the proof counted on is not up
+            }
+        }
+    }
+    return true;
+}
+
+/// The proof speaks of paths from hosts to hosts within a component, up to the last switch.
+bool View::arrives_unwalked(const End& from, const End& to) const {
+    return proved_ && !from.is_switch && !to.is_switch && to.delivered &&
+           from.switch_index != routing::kNoIndex &&
+           tables_[from.switch_index].component == tables_[to.switch_index].component;
+}
+
+std::optional<WalkedPath> View::walk(const End& from, mad::Lid to) const {
+    WalkedPath path{{from.mtu, from.rate}, 0};
     if (from.lids.contains(to)) {
         return path;
     }
-    const auto back_to_back = [&]() -> std::optional<PathLimits> {
-        const PortRef peer = fabric_->port(from.at).peer;
-        const std::uint32_t end = by_lid(to);
-        const bool there = end != kNoEnd && peer.node != kNoNode && ends_[end].at == peer;
-        return there ? std::optional(PathLimits{from.mtu, from.rate, 1}) : std::nullopt;
-    };
     std::uint32_t at = from.switch_index;
-    if (at == routing::kNoIndex) {
-        return back_to_back();
+    const std::uint32_t end = by_lid(to);
+    if (end == kNoEnd) {
+        return std::nullopt;
     }
-    path.links = from.is_switch ? 0 : 1;
+    path.links = at != routing::kNoIndex && from.is_switch ? 0 : 1;
+    if (at == routing::kNoIndex) {  // back to back
+        const PortRef peer = fabric_->port(from.at).peer;
+        return peer.node != kNoNode && ends_[end].at == peer ? std::optional(path) : std::nullopt;
+    }
     while (path.links < kHopsMost) {
-        const routing::LftRow* row = rows_[at];
-        if (row == nullptr || to.value() >= row->size()) {
-            return std::nullopt;
+        const Hop* next = hop(at, to);
+        if (next == nullptr) {  // believed to be the switch itself only if the LID is its own
+            const bool there = ends_[end].is_switch && ends_[end].switch_index == at && keeps(at, to);
+            return there ? std::optional(path) : std::nullopt;
         }
-        const std::uint8_t out = (*row)[to.value()];
-        if (out == 0) {  // the switch itself: believed only if the LID is its own
-            const std::uint32_t end = by_lid(to);
-            return end != kNoEnd && ends_[end].is_switch && ends_[end].switch_index == at
-                       ? std::optional(path)
-                       : std::nullopt;
-        }
-        const Hop& hop = hops_[hop_base_[at] + out];
-        if (hop.next == routing::kNoIndex) {
-            return std::nullopt;
-        }
-        path.mtu = std::min(path.mtu, hop.mtu);
-        path.rate = std::min(path.rate, hop.rate);
+        path.limits = narrower(path.limits, next->limits);
         ++path.links;
-        if ((hop.next & kEndBit) != 0) {
-            return ends_[hop.next & ~kEndBit].lids.contains(to) ? std::optional(path) : std::nullopt;
+        if ((next->next & kEndBit) != 0) {
+            return (next->next & ~kEndBit) == end ? std::optional(path) : std::nullopt;
         }
-        at = hop.next;
+        at = next->next;
     }
     return std::nullopt;
+}
+
+std::optional<PathLimits> View::limits(const End& a, mad::Lid a_lid, const End& b, mad::Lid b_lid,
+                                       Ways ways) const {
+    const bool back_too = ways == Ways::there_and_back;
+    if (&a != &b && arrives_unwalked(a, b) && (!back_too || arrives_unwalked(b, a))) {
+        PathLimits ends = narrower({a.mtu, a.rate}, b.delivery);
+        if (back_too) {
+            ends = narrower(ends, narrower({b.mtu, b.rate}, a.delivery));
+        }
+        if (ends.mtu <= floor_.mtu && ends.rate <= floor_.rate) {
+            return ends;
+        }
+    }
+    const std::optional<WalkedPath> there = walk(a, b_lid);
+    if (!there || !back_too) {
+        return there ? std::optional(there->limits) : std::nullopt;
+    }
+    const std::optional<WalkedPath> back = walk(b, a_lid);
+    return back ? std::optional(narrower(there->limits, back->limits)) : std::nullopt;
 }
 
 std::vector<PortRef> View::trace(const End& from, mad::Lid to) const {
@@ -227,15 +347,26 @@ std::vector<PortRef> View::trace(const End& from, mad::Lid to) const {
     }
     std::uint32_t at = from.switch_index;
     while (at != routing::kNoIndex) {
-        const std::uint8_t out = (*rows_[at])[to.value()];
+        const std::uint8_t out = tables_[at].exits[to.value()];
         if (out == 0) {
             break;
         }
         links.push_back({snapshot_->view->switch_nodes[at], mad::PortNum{out}});
-        const Hop& hop = hops_[hop_base_[at] + out];
+        const Hop& hop = hops_[tables_[at].first_hop + out];
         at = (hop.next & kEndBit) != 0 ? routing::kNoIndex : hop.next;
     }
     return links;
+}
+
+bool share_partition(std::span<const mad::PKey> ours, std::span<const mad::PKey> theirs) {
+    constexpr unsigned kFull = 0x8000;
+    return std::any_of(ours.begin(), ours.end(), [&](mad::PKey own) {
+        return std::any_of(theirs.begin(), theirs.end(), [&](mad::PKey other) {
+            const unsigned both = static_cast<unsigned>(own.value()) | other.value();
+            const bool same = (own.value() | kFull) == (other.value() | kFull);
+            return same && (both & kFull) != 0 && both != kFull;  // an empty entry is no partition
+        });
+    });
 }
 
 mad::PKey View::shared_pkey(const End& a, const End& b, std::optional<mad::PKey> asked) const {

@@ -3,13 +3,25 @@
 // Built once for each snapshot whose fabric or tables are new, then shared by all queries on it. It finds
 // ports by LID and GUID, and follows the tables in force hop by hop: a path's MTU and rate are those of the
 // links that the packets take, not of a computed ideal. Immutable.
+//
+// On a large fabric a walk is a chain of cache misses, one for each switch, and nothing else counts. Two
+// things make most of them needless without making an answer a guess:
+// - The tables in force are the very ones that were proved, and every link they were proved for is up: then a
+//   path between two hosts arrives, whichever it is.
+// - Where no link between switches is narrower than what two hosts' own links allow, these decide, whichever
+//   way the packets take.
+// Where one of the two does not hold (tables half written, a link down since, a slow link inside) the tables
+// are walked.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
+
+#include <boost/unordered/unordered_flat_map.hpp>
 
 #include "daemon/fabric/snapshot.hpp"
 #include "mad/sa_rates.hpp"
@@ -17,6 +29,13 @@
 namespace ibf::sa {
 
 inline constexpr std::uint32_t kNoEnd = 0xFFFFFFFFU;
+
+/// What a link or a path allows.
+struct PathLimits {
+    std::uint8_t mtu = 0;   ///< code
+    std::uint8_t rate = 0;  ///< rank
+    auto operator<=>(const PathLimits&) const = default;
+};
 
 /// A port with a LID: a CA or router port, or a switch's port 0.
 struct End {
@@ -30,6 +49,8 @@ struct End {
     std::uint8_t mtu = 0;        ///< code, of the link by which it is attached
     std::uint8_t rate = 0;       ///< rank (mad/sa_rates), likewise
     bool is_switch = false;
+    bool delivered = false;      ///< its switch's table leads all its LIDs to it
+    PathLimits delivery;         ///< of that last link, as its switch has it
     std::uint32_t pkey_set = 0;  ///< index into View::pkey_sets
 };
 
@@ -38,11 +59,16 @@ using mad::rate_code;
 using mad::rate_rank;
 [[nodiscard]] std::string rate_text(std::uint8_t code);  ///< "100 Gb/s"
 
-struct PathLimits {
-    std::uint8_t mtu = 0;   ///< code
-    std::uint8_t rate = 0;  ///< rank
+struct WalkedPath {
+    PathLimits limits;
     std::uint8_t links = 0;
 };
+/// Whether a path has to lead back as well.
+enum class Ways : std::uint8_t { there, there_and_back };
+
+/// Whether ports with these P_Keys may speak with each other: the same 15 bits, one of the two a full member
+/// (IBA 10.9.3).
+[[nodiscard]] bool share_partition(std::span<const mad::PKey> ours, std::span<const mad::PKey> theirs);
 
 class View {
 public:
@@ -55,10 +81,18 @@ public:
     [[nodiscard]] std::uint32_t by_guid(mad::Guid guid) const;  ///< port GUID, of a switch its node GUID
     [[nodiscard]] std::vector<std::uint32_t> by_node_guid(mad::Guid guid) const;
     /// The switch's row in force; null: none known.
-    [[nodiscard]] const routing::LftRow* row(std::uint32_t switch_index) const { return rows_[switch_index]; }
+    [[nodiscard]] const routing::LftRow* row(std::uint32_t switch_index) const {
+        return tables_[switch_index].row;
+    }
 
     /// Follows the tables from a port to a LID. Empty: it does not arrive.
-    [[nodiscard]] std::optional<PathLimits> walk(const End& from, mad::Lid to) const;
+    [[nodiscard]] std::optional<WalkedPath> walk(const End& from, mad::Lid to) const;
+    /// What a path from `a` to `b` allows, as walk() would find it, mostly without a walk. `a` owns `a_lid`,
+    /// `b` owns `b_lid`. Empty: it does not arrive.
+    [[nodiscard]] std::optional<PathLimits> limits(const End& a, mad::Lid a_lid, const End& b, mad::Lid b_lid,
+                                                   Ways ways) const;
+    /// The tables in force are the proved ones, on the links they were proved for.
+    [[nodiscard]] bool proved() const { return proved_; }
     /// The links from a port to a LID as (node, exit port), the source first. Empty: it does not arrive.
     [[nodiscard]] std::vector<fabric::PortRef> trace(const End& from, mad::Lid to) const;
 
@@ -72,26 +106,44 @@ public:
 private:
     struct Hop {
         std::uint32_t next = routing::kNoIndex;  ///< SwitchIndex, or end with kEndBit
-        std::uint8_t mtu = 0;
-        std::uint8_t rate = 0;
+        PathLimits limits;
     };
     static constexpr std::uint32_t kEndBit = 0x80000000U;
+    /// A switch: its table in force and its links, by exit port.
+    struct Table {
+        const routing::LftRow* row = nullptr;
+        const std::uint8_t* exits = nullptr;  ///< the row's bytes
+        std::uint32_t size = 0;
+        std::uint32_t first_hop = 0;
+        std::uint32_t hops = 0;
+        std::uint32_t component = 0;  ///< of switches that are linked
+    };
 
     void add_ends();
     void add_end(fabric::PortRef at);
     void add_hops();
+    void add_deliveries();
+    void add_components();
+    void add_floor();
+    [[nodiscard]] bool in_force_as_proved() const;
+    [[nodiscard]] bool arrives_unwalked(const End& from, const End& to) const;
+    /// The link that the switch's table names for a LID; null: none that leads anywhere.
+    [[nodiscard]] const Hop* hop(std::uint32_t switch_index, mad::Lid to) const;
+    /// The switch's table says that the LID is its own.
+    [[nodiscard]] bool keeps(std::uint32_t switch_index, mad::Lid to) const;
     [[nodiscard]] std::uint32_t intern(std::vector<mad::PKey> keys);
 
     std::shared_ptr<const fabric::Snapshot> snapshot_;
     std::shared_ptr<const fabric::Fabric> fabric_;  ///< never null
     std::vector<End> ends_;
     std::vector<std::uint32_t> end_by_lid_;
-    std::unordered_map<std::uint64_t, std::uint32_t> end_by_guid_;
+    boost::unordered_flat_map<std::uint64_t, std::uint32_t> end_by_guid_;
     std::unordered_multimap<std::uint64_t, std::uint32_t> end_by_node_;
     std::unordered_map<std::uint32_t, std::uint32_t> switch_of_node_;
-    std::vector<const routing::LftRow*> rows_;
-    std::vector<std::uint32_t> hop_base_;
+    std::vector<Table> tables_;
     std::vector<Hop> hops_;
+    PathLimits floor_{0xFF, 0xFF};  ///< no link between switches allows less
+    bool proved_ = false;
     std::vector<std::vector<mad::PKey>> pkey_sets_;
 };
 

@@ -103,7 +103,8 @@ private:
             reply_ = plain_error(503, "unavailable", "starting: nothing is known yet");
             return;
         }
-        reply_ = api::handle({std::string(message.method_string()), std::string(message.target()), message.body()},
+        reply_ = api::handle({std::string(message.method_string()), std::string(message.target()), message.body(),
+                              base::monotonic_now()},
                              *snapshot);
     }
 

@@ -153,16 +153,14 @@ std::string Daemon::transport_name() const {
 
 base::Result<std::unique_ptr<mad::Transport>> Daemon::open_transport() const {
     if (options_.sim_spec.empty()) {
-        mad::UmadOptions umad;
-        const std::string& port = options_.config.port;
-        const auto slash = port.find('/');
-        umad.device = port.substr(0, slash);
-        umad.port = slash == std::string::npos ? std::uint8_t{0}
-                                               : static_cast<std::uint8_t>(std::stoi(port.substr(slash + 1)));
-        if (options_.config.port_guid != mad::Guid{}) {
-            umad.port_guid = options_.config.port_guid;
+        auto umad = mad::parse_umad_port(options_.config.port);
+        if (!umad) {
+            return tl::unexpected(umad.error());
         }
-        return mad::open_umad(umad);
+        if (options_.config.port_guid != mad::Guid{}) {
+            umad->port_guid = options_.config.port_guid;
+        }
+        return mad::open_umad(*umad);
     }
     auto netlist = routing::netlist_from_spec(options_.sim_spec);
     if (!netlist) {
@@ -407,7 +405,7 @@ std::shared_ptr<const fabric::Snapshot> Daemon::shown() const {
 std::shared_ptr<const fabric::Snapshot> Daemon::shown_with_activity() {
     std::shared_ptr<const fabric::Snapshot> now;
     WithActivity last;
-    SaWorker* sa = nullptr;
+    const SaWorker* sa = nullptr;
     {
         const std::lock_guard lock(shown_mutex_);
         now = shown_;
@@ -417,12 +415,12 @@ std::shared_ptr<const fabric::Snapshot> Daemon::shown_with_activity() {
     if (now == nullptr || sa == nullptr) {
         return now;
     }
-    fabric::SaActivity activity = sa->activity();
-    if (last.of == now && *last.snapshot->sa_activity == activity) {
+    auto activity = sa->activity();
+    if (last.of == now && last.snapshot->sa_activity == activity) {
         return last.snapshot;
     }
     auto copy = std::make_shared<fabric::Snapshot>(*now);
-    copy->sa_activity = std::make_shared<const fabric::SaActivity>(std::move(activity));
+    copy->sa_activity = std::move(activity);
     const std::lock_guard lock(shown_mutex_);
     if (shown_ == now) {  // else it is stale already, and would keep an old fabric alive
         with_activity_ = {std::move(now), copy};

@@ -98,7 +98,7 @@ private:
     mutable std::mutex shown_mutex_;  ///< of the next three
     std::shared_ptr<const fabric::Snapshot> shown_;
     WithActivity with_activity_;
-    SaWorker* shown_sa_ = nullptr;  ///< sa_, once there is one; the API ends before it
+    const SaWorker* shown_sa_ = nullptr;  ///< sa_, once there is one; the API ends before it
     std::string last_status_;
     std::string last_wait_;
     bool stopping_ = false;

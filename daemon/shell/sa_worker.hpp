@@ -8,7 +8,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -37,15 +36,15 @@ public:
     void post(mad::WireMad&& mad);
     void show(std::shared_ptr<const fabric::Snapshot> snapshot);
     void replace_config(const sa::SaConfig& config);
-    /// As of now: the thread is asked for it, and busy with a large table for a moment may be late, in which
-    /// case it is as of when it was last asked for.
-    [[nodiscard]] fabric::SaActivity activity();
+    /// As it was a quarter of a second ago at most.
+    [[nodiscard]] std::shared_ptr<const fabric::SaActivity> activity() const;
 
 private:
     void run();
     void look();
     void send_all(sa::DeskOutputs& out);
-    void publish();
+    void wait() const;
+    void publish(base::Instant now);
 
     static constexpr std::size_t kInboxMax = 1U << 16U;
     const Send send_;
@@ -53,19 +52,16 @@ private:
     base::Mailbox<mad::WireMad> inbox_{kInboxMax};
     std::atomic<bool> stopping_{false};
 
-    std::mutex mutex_;  ///< of the next four
+    mutable std::mutex mutex_;  ///< of the next three
     std::shared_ptr<const fabric::Snapshot> newest_;
     std::optional<sa::SaConfig> new_config_;
-    fabric::SaActivity activity_;
-    std::uint64_t told_ = 0;  ///< the question that activity_ answers
-    std::condition_variable activity_told_;
-    std::atomic<std::uint64_t> asked_{0};  ///< questions for it
+    std::shared_ptr<const fabric::SaActivity> activity_ = std::make_shared<const fabric::SaActivity>();
 
     // The thread's alone.
-    std::uint64_t answered_ = 0;  ///< questions
     sa::Desk desk_;
     std::shared_ptr<const fabric::Snapshot> shown_;
     std::shared_ptr<const sa::View> view_;
+    std::optional<base::Instant> publish_at_;  ///< set: something happened that readers were not told
     std::thread thread_;
 };
 

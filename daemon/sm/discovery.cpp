@@ -514,8 +514,7 @@ bool Discovery::kept_state(PortRef ref) const {
     }
     const Port& now = node.ports[ref.port.value()];
     const Port& then = before->ports[ref.port.value()];
-    if (!then.known || then.pkeys.empty() || now.info.lid != then.info.lid ||
-        now.info.sm_lid != then.info.sm_lid) {
+    if (!then.known || now.info.lid != then.info.lid || now.info.sm_lid != then.info.sm_lid) {
         return false;
     }
     if (node.is_switch()) {  // port 0 is always Active: a reset shows in LID, SM LID and LinearFDBTop (C13)
@@ -528,8 +527,10 @@ bool Discovery::kept_state(PortRef ref) const {
 void Discovery::ask_pkeys(std::uint32_t node, mad::PortNum port) {
     Node& item = fabric_.nodes[node];
     Port& holder = item.ports[port.value()];
-    if (kept_state({node, port})) {
-        holder.pkeys = previous_node(item.guid())->ports[port.value()].pkeys;
+    if (!kept_state({node, port})) {
+        reset_.push_back(fabric::lid_owner(item, port));
+    } else if (const auto& keys = previous_node(item.guid())->ports[port.value()].pkeys; !keys.empty()) {
+        holder.pkeys = keys;
         return;
     }
     if (item.info.partition_cap > 0) {
@@ -680,7 +681,7 @@ const Node* Discovery::previous_node(mad::Guid guid) const {
 Discovery::Result Discovery::take() {
     close_open_probes();
     check_links();
-    return {std::move(fabric_), std::move(change_unread_), incomplete_};
+    return {std::move(fabric_), std::move(change_unread_), std::move(reset_), incomplete_};
 }
 
 }  // namespace ibf::sm

@@ -63,7 +63,9 @@ public:
     struct Result {
         fabric::Fabric fabric;
         std::vector<std::uint32_t> change_unread;  ///< switches whose PortStateChange was set and not cleared
-        bool incomplete = false;                   ///< something timed out that should be asked again soon
+        /// By lid_owner: switches and ports that are new, or lost what had been set up in them.
+        std::vector<mad::Guid> reset;
+        bool incomplete = false;  ///< something timed out that should be asked again soon
     };
     /// Ends it. Call once, when done().
     [[nodiscard]] Result take();
@@ -132,6 +134,7 @@ private:
     std::set<std::uint32_t> changed_;  ///< switches that told of a change: who was silent there may be awake
     std::set<std::uint16_t> no_vendor_speed_;  ///< device ids that do not know the vendor attribute
     std::vector<std::uint32_t> change_unread_;
+    std::vector<mad::Guid> reset_;
     std::size_t open_probes_ = 0;  ///< first-contact questions without an answer yet
     std::size_t open_dear_ = 0;    ///< of them those that no grace cuts short
     std::size_t open_others_ = 0;  ///< everything else asked and unanswered

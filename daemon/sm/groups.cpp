@@ -40,18 +40,9 @@ void SubnetManager::set_groups(MulticastGroups groups, base::Instant now, Effect
 /// Members came or went: the switches' multicast tables follow, nothing else is looked at.
 void SubnetManager::start_groups(base::Instant now) {
     groups_due_.reset();
-    ++epoch_;
-    working_ = std::make_shared<Fabric>(*fabric_);
-    ProgramInput input;
-    input.fabric = working_;
-    input.view = view_;
-    input.only_groups = true;
+    ProgramInput input = begin_short_run(RunScope::groups, now);
     add_groups(input);
-    input.config = config_;
-    input.acknowledged = &acknowledged_;
-    input.epoch = epoch_;
     phase_.emplace<Programmer>(std::move(input));
-    phase_begun_ = now;
 }
 
 void SubnetManager::keep_groups(const Programmer& done) {
@@ -73,14 +64,33 @@ void SubnetManager::end_groups(const Programmer& done, base::Instant now, Effect
         announce(Severity::error, "setup-failed", failure.text, working_->nodes[failure.at.node].guid(),
                  failure.at.port, now, out);
     }
+    end_short_run();
+    if (!done.failures().empty()) {
+        retry_later("multicast tables were not taken", now);
+    }
+}
+
+// --- runs between sweeps
+
+bool SubnetManager::may_touch_settled() const {
+    return std::holds_alternative<Idle>(phase_) && settled_ && settled_ == fabric_ && !other_master_;
+}
+
+ProgramInput SubnetManager::begin_short_run(RunScope scope, base::Instant now) {
+    ++epoch_;
+    working_ = std::make_shared<Fabric>(*fabric_);
+    phase_begun_ = now;
+    ProgramInput input = program_input();
+    input.scope = scope;
+    return input;
+}
+
+void SubnetManager::end_short_run() {
     fabric_ = working_;
     view_fabric_ = working_;  // the same nodes in the same places
     settled_ = working_;
     working_.reset();
     phase_.emplace<Idle>();
-    if (!done.failures().empty()) {
-        retry_later("multicast tables were not taken", now);
-    }
     ++version_;
 }
 

@@ -11,7 +11,6 @@ using fabric::Port;
 using fabric::PortRef;
 
 constexpr std::uint8_t kPolling = 2;
-constexpr std::uint32_t kCapMaskClientReregistration = 1U << 25U;
 constexpr std::uint16_t kCapMask2Width2x = 0x0010;  ///< CapabilityMask2.IsLinkWidth2xSupported
 
 /// Sets a field and notes whether that changed it.
@@ -28,18 +27,10 @@ void mix(std::uint64_t value, PortTarget& target) {
     target.fingerprint = (target.fingerprint ^ value) * 0x100000001b3ULL;
 }
 
-/// Whether a host has left what it asked for (groups, subscriptions) with another SM, or with us at another
-/// LID: only it knows what that was, and it is told to ask again (IBA 14.4.10).
-bool must_reregister(const PortPlanInput& input, const mad::PortInfo& now) {
-    return now.sm_lid != mad::kLidNone && now.sm_lid != input.sm_lid &&
-           (now.capability_mask & kCapMaskClientReregistration) != 0;
-}
-
 void plan_addresses(const PortPlanInput& input, PortRef ref, PortTarget& target) {
     const auto found = input.lids.find(fabric::lid_owner(input.fabric.nodes[ref.node], ref.port));
     const mad::LidRange lids = found == input.lids.end() ? mad::LidRange{} : found->second;
     mad::PortInfo& set = target.set;
-    set.client_reregister = must_reregister(input, set);
     own(set.lid, lids.base, target);
     own(set.lmc, lids.lmc, target);
     own(set.sm_lid, input.sm_lid, target);

@@ -24,7 +24,6 @@ constexpr std::uint32_t kMulticastTopSupported = 0x40000000U;  ///< CapabilityMa
 void adopt(const mad::PortInfo& answer, Port& port) {
     const mad::PortInfo before = port.info;
     port.info = answer;
-    port.info.client_reregister = false;  // shows in the answer to the Set that asked for it
     port.info.fdr10_active = before.fdr10_active;
     if (answer.linked() && answer.speed_ext_active == 0) {
         port.info.speed_ext_active = before.speed_ext_active;
@@ -51,7 +50,7 @@ Programmer::Programmer(ProgramInput input) : input_(std::move(input)) {
         groups_plan_ =
             plan_mfts(input_.view->topology, input_.groups_in_force, input_.groups, input_.groups_unknown);
     }
-    begin(Stage::switches);
+    begin(input_.scope == RunScope::reregister ? Stage::reregister : Stage::switches);
 }
 
 /// Old entries that nobody knows could loop with new ones elsewhere: every block of such a switch is written
@@ -69,10 +68,9 @@ void Programmer::empty_unreadable() {
 }
 
 std::string_view Programmer::name(Stage stage) {
-    constexpr std::array<std::string_view, 11> kNames{
-        "switch set-up",  "P_Keys",        "tables (drop)", "tables",
-        "left multicast", "groups (drop)", "groups",        "arm links",
-        "activate links", "recheck",       "done"};
+    constexpr std::array<std::string_view, 12> kNames{
+        "switch set-up", "P_Keys",    "tables (drop)",  "tables",  "left multicast", "groups (drop)",
+        "groups",        "arm links", "activate links", "recheck", "reregister",     "done"};
     return kNames[static_cast<std::size_t>(stage)];
 }
 
@@ -96,7 +94,13 @@ bool Programmer::advance() {
 }
 
 bool Programmer::left_out(Stage stage) const {
-    return input_.only_groups && stage != Stage::group_drop && stage != Stage::groups && stage != Stage::done;
+    const bool of_groups = stage == Stage::group_drop || stage == Stage::groups;
+    switch (input_.scope) {
+        case RunScope::whole: return stage == Stage::reregister;
+        case RunScope::groups: return !of_groups && stage != Stage::done;
+        case RunScope::reregister: return stage != Stage::done;  // it begins with its only stage
+    }
+    return false;
 }
 
 std::optional<mad::Request> Programmer::next() {
@@ -124,6 +128,8 @@ void Programmer::skip(const mad::Request& request) {
     } else if (stage_ == Stage::group_drop || stage_ == Stage::groups) {
         const auto& blocks = stage_ == Stage::group_drop ? groups_plan_.drops : groups_plan_.writes;
         groups_doubtful_.insert(blocks[tag.index].switch_index);
+    } else if (stage_ == Stage::reregister) {
+        not_reregistered_.push_back({tag.index, mad::PortNum{tag.port}});
     } else if (stage_ == Stage::lft_drop) {
         held_blocks_.insert(plan_.drops[tag.index].block);  // it may well go on forwarding by its old entries
     }
@@ -146,6 +152,7 @@ std::optional<mad::Request> Programmer::next_of_stage() {
             case Stage::arm:
             case Stage::activate:
             case Stage::recheck: request = next_port(); break;
+            case Stage::reregister: request = next_reregister(); break;
             case Stage::done: break;
         }
     }
@@ -219,7 +226,7 @@ std::optional<mad::Request> Programmer::next_switch() {
             continue;
         }
         auto info = switch_info_request(index);
-        auto port0 = input_.only_groups ? std::nullopt : port0_request(index);
+        auto port0 = input_.scope == RunScope::groups ? std::nullopt : port0_request(index);
         if (info && port0) {
             spill_.push_back(std::move(*port0));
             return info;
@@ -475,12 +482,24 @@ PortTarget Programmer::target_of(PortRef ref) const {
     return plan_port({*input_.fabric, input_.lids, input_.sm_lid, *input_.config}, ref);
 }
 
+/// Where only the master's LID is new. With another LID of its own the port is not to wait.
+bool Programmer::set_later(PortRef ref, const PortTarget& target) const {
+    const mad::PortInfo& now = input_.fabric->port(ref).info;
+    return std::binary_search(input_.reregister.begin(), input_.reregister.end(), ref) &&
+           !target.needs_bounce && target.set.lid == now.lid && target.set.lmc == now.lmc;
+}
+
 std::uint64_t Programmer::memory_key(PortRef ref) const {
     const Node& node = input_.fabric->nodes[ref.node];
     return node.guid().value() * 0x9e3779b97f4a7c15ULL + ref.port.value();
 }
 
+/// Addresses that are not as they shall be are another SM's doing (C51), not the device's own mind.
 bool Programmer::acknowledged(PortRef ref, const PortTarget& target) const {
+    const mad::PortInfo& now = input_.fabric->port(ref).info;
+    if (now.lid != target.set.lid || now.sm_lid != target.set.sm_lid) {
+        return false;
+    }
     const auto remembered = input_.acknowledged->find(memory_key(ref));
     return remembered != input_.acknowledged->end() && remembered->second == target.fingerprint;
 }
@@ -545,7 +564,7 @@ std::optional<mad::Request> Programmer::arm_request(PortRef ref) {
         target.set.state = PortState::armed;
         return port_set(Ask::arm, ref, target.set);
     }
-    if (!target.differs || acknowledged(ref, target)) {
+    if (!target.differs || acknowledged(ref, target) || set_later(ref, target)) {
         return std::nullopt;
     }
     if (target.needs_bounce) {
@@ -580,6 +599,30 @@ std::optional<mad::Request> Programmer::recheck_request(PortRef ref) {
         return std::nullopt;
     }
     return make(Ask::recheck_port, ref, mad::Attribute::port_info, ref.port.value(), {});
+}
+
+std::optional<mad::Request> Programmer::next_reregister() {
+    if (cursor_ >= input_.reregister.size()) {
+        return std::nullopt;
+    }
+    const PortRef ref = input_.reregister[cursor_++];
+    mad::PortInfo set = target_of(ref).set;
+    set.client_reregister = true;
+    return port_set(Ask::reregister, ref, set);
+}
+
+void Programmer::on_reregister(PortRef ref, const Completion& completion) {
+    if (completion.kind == Completion::Kind::reply) {
+        ++port_sets_;
+        mad::PortInfo answer = mad::decode_port_info(completion.data);
+        answer.client_reregister = false;  // it shows in this answer alone
+        adopt(answer, input_.fabric->port(ref));
+        input_.acknowledged->insert_or_assign(memory_key(ref), target_of(ref).fingerprint);
+    } else if (completion.kind == Completion::Kind::timeout) {
+        not_reregistered_.push_back(ref);
+    } else {
+        fail(ref, fmt::format("client reregistration {}", describe(completion)));
+    }
 }
 
 void Programmer::on_recheck(PortRef ref, const Completion& completion) {
@@ -632,6 +675,7 @@ void Programmer::on(const Completion& completion) {
         case Ask::group_set: return on_group_block(tag, completion);
         case Ask::recheck_port: return on_recheck(ref, completion);
         case Ask::active_check: return on_active_check(ref, completion);
+        case Ask::reregister: return on_reregister(ref, completion);
         default: return on_port_set(tag, ref, completion);
     }
 }

@@ -8,7 +8,8 @@
 // Stages: switch set-up (SwitchInfo, port 0) - P_Keys - LFT entries through drop - LFT blocks - MFT blocks
 // that somebody left behind, emptied - MFT entries of groups whose tree moves through empty - MFT blocks -
 // configure and arm - activate - recheck (ports of switches whose change bit could only be cleared after
-// their ports had been read).
+// their ports had been read). Runs between sweeps take some of them alone: multicast groups, or the last
+// stage, that asks hosts to register with the SA anew.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +36,13 @@ namespace ibf::sm {
 /// answer with other values than were set, and asking again each sweep would never end.
 using AcknowledgedPorts = std::unordered_map<std::uint64_t, std::uint64_t>;
 
+/// Which stages a run has.
+enum class RunScope : std::uint8_t {
+    whole,       ///< all but `reregister`
+    groups,      ///< members came or went: multicast tables alone are written, and their top
+    reregister,  ///< hosts are asked to register anew, nothing else
+};
+
 struct ProgramInput {
     std::shared_ptr<fabric::Fabric> fabric;
     std::shared_ptr<const fabric::TopologyView> view;
@@ -51,7 +59,10 @@ struct ProgramInput {
     MftRows groups_in_force;                 ///< by SwitchIndex, as acknowledged
     MftRows groups;                          ///< as wanted
     std::set<std::uint32_t> groups_unknown;  ///< switches whose multicast table holds nobody knows what
-    bool only_groups = false;                ///< members came or went: multicast tables alone are written
+    RunScope scope = RunScope::whole;
+    /// Adapters' ports whose clients must register anew. In a whole run they are left as they are: a run of
+    /// that scope tells them this SM's LID and asks them in one Set. Ascending.
+    std::vector<fabric::PortRef> reregister;
     AcknowledgedPorts* acknowledged = nullptr;
     std::uint16_t epoch = 0;
 };
@@ -74,6 +85,7 @@ public:
         arm,
         activate,
         recheck,
+        reregister,
         done
     };
 
@@ -101,7 +113,9 @@ public:
     [[nodiscard]] std::uint64_t port_sets() const { return port_sets_; }
     [[nodiscard]] std::uint64_t pkey_sets() const { return pkey_sets_; }
     [[nodiscard]] std::uint64_t bounces() const { return bounces_; }
-    [[nodiscard]] bool only_groups() const { return input_.only_groups; }
+    [[nodiscard]] RunScope scope() const { return input_.scope; }
+    /// Ports that did not answer when they were asked to register anew.
+    [[nodiscard]] const std::vector<fabric::PortRef>& not_reregistered() const { return not_reregistered_; }
     /// Multicast tables by SwitchIndex; empty where a block was not acknowledged.
     [[nodiscard]] std::vector<std::optional<MftRow>> groups_in_force() const;
     [[nodiscard]] std::uint64_t mft_blocks() const { return mft_blocks_; }
@@ -126,6 +140,8 @@ private:
     void on_group_block(const Tag& tag, const mad::Completion& completion);
     [[nodiscard]] bool left_out(Stage stage) const;
     [[nodiscard]] std::uint16_t multicast_top() const;
+    std::optional<mad::Request> next_reregister();
+    void on_reregister(fabric::PortRef ref, const mad::Completion& completion);
     std::optional<mad::Request> next_port();
     std::optional<mad::Request> port_request(fabric::PortRef ref);
     std::optional<mad::Request> arm_request(fabric::PortRef ref);
@@ -143,6 +159,7 @@ private:
     void on_bounce(fabric::PortRef ref, const mad::Completion& completion);
     [[nodiscard]] bool both_ends(fabric::PortRef ref) const;
     [[nodiscard]] PortTarget target_of(fabric::PortRef ref) const;
+    [[nodiscard]] bool set_later(fabric::PortRef ref, const PortTarget& target) const;
     [[nodiscard]] bool acknowledged(fabric::PortRef ref, const PortTarget& target) const;
     [[nodiscard]] std::uint64_t memory_key(fabric::PortRef ref) const;
     [[nodiscard]] std::uint16_t top_for(const fabric::Node& node) const;
@@ -174,6 +191,7 @@ private:
     /// Agents (agent_of) that did not answer: nothing more is asked of them.
     std::set<std::pair<std::uint32_t, std::uint8_t>> gone_;
     std::map<fabric::PortRef, std::string> active_refused_;  ///< why, until the port has said what it is
+    std::vector<fabric::PortRef> not_reregistered_;
     std::vector<ProgramFailure> failures_;
     std::vector<ProgramFailure> refusals_;
     std::vector<std::string> surprises_;  ///< states that are not what discovery saw: sweep again

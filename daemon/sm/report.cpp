@@ -21,6 +21,12 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
 
 }  // namespace
 
+std::string SubnetManager::name_of(mad::Guid node) const {
+    const std::uint32_t index = fabric_->find(node);
+    return fmt::format("{} ({})",
+                       index == kNoNode ? std::string("a device") : fabric_->nodes[index].description, node);
+}
+
 base::WallTime SubnetManager::wall(base::Instant now) const {
     return begun_wall_ + std::chrono::duration_cast<std::chrono::milliseconds>(now - begun_);
 }
@@ -242,6 +248,7 @@ void SubnetManager::fill(fabric::Snapshot& snapshot) const {
     snapshot.traps_received = traps_received_;
     snapshot.sweeps = sweeps_;
     snapshot.events = events_.newest_first();
+    snapshot.lanes = lanes_;
     // View and fabric go together: the one indexes the other. While a sweep works on newer ones, and also
     // where the next sweep began before anybody looked, readers keep the pair they have.
     if (view_ && view_fabric_ != fabric_) {

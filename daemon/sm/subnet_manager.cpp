@@ -23,6 +23,8 @@ using Severity = fabric::EventRecord::Severity;
 /// Requests kept waiting in the transaction table: enough that every device with a free window finds work.
 constexpr std::size_t kQueueAhead = 4096;
 constexpr base::Duration kRetryFirst = std::chrono::seconds{1};
+/// From a fabric set up to the survey of its lanes: what follows at once (joins, the last traps) has the wire.
+constexpr base::Duration kRest = std::chrono::milliseconds{500};
 constexpr std::uint8_t kSetMethod = 2;
 
 template <class... Ts>
@@ -42,6 +44,7 @@ SubnetManager::SubnetManager(SmStart start)
       stored_tables_(std::move(start.stored.tables)),
       stored_clean_(start.stored.clean_stop),
       stored_sm_lid_(start.stored.sm_lid),
+      clients_known_(!start.stored.sa_state.empty()),
       events_(start.stored.last_event_id),
       last_sweep_id_(start.stored.last_sweep_id) {}
 
@@ -55,6 +58,7 @@ void SubnetManager::begin(base::Instant now, Effects& out) {
 
 void SubnetManager::run(base::Instant now, Effects& out) {
     tell_audit(now, out);
+    tell_lanes(now, out);
     bool again = true;
     while (again) {
         again = feed();
@@ -101,6 +105,9 @@ void SubnetManager::dispatch(const Completion& completion, base::Instant now) {
     if (tag.ask == Ask::audit_lft) {
         return on_audit(completion, now);
     }
+    if (tag.ask == Ask::lanes) {
+        return on_lanes(completion);
+    }
     sweep_timeouts_ += completion.kind == Completion::Kind::timeout ? 1U : 0U;
     if (tag.epoch != epoch_) {
         return dispatch_stale(completion, now);
@@ -143,8 +150,15 @@ bool SubnetManager::step(base::Instant now, Effects& out) {
             start_sweep(now, out);
             return true;
         }
-        if (groups_due_ && now >= *groups_due_ && settled_ && settled_ == fabric_ && !other_master_) {
+        if (!may_touch_settled()) {
+            return false;
+        }
+        if (groups_due_ && now >= *groups_due_) {
             start_groups(now);
+            return true;
+        }
+        if (reregister_due_ && now >= *reregister_due_) {
+            start_reregister(now);
             return true;
         }
         return false;
@@ -186,6 +200,7 @@ void SubnetManager::on_time(base::Instant now, Effects& out) {
         want_sweep(SweepScope::light, "interval", now);
     }
     ask_audit(now);
+    ask_lanes(now);
     run(now, out);
 }
 
@@ -201,11 +216,16 @@ std::optional<base::Instant> SubnetManager::next_deadline() const {
         if (const auto audit = audit_.due(); audit && may_audit()) {
             sooner(*audit);
         }
+        if (const auto survey = survey_due()) {
+            sooner(*survey);
+        }
         if (pending_) {
             sooner(pending_->not_before);
         }
-        if (groups_due_ && settled_ && settled_ == fabric_ && !other_master_) {
-            sooner(*groups_due_);
+        for (const auto& due : {groups_due_, reregister_due_}) {
+            if (due && may_touch_settled()) {
+                sooner(*due);
+            }
         }
         if (config_->sweep_interval > base::Duration{}) {
             sooner(next_light_);
@@ -265,21 +285,19 @@ void SubnetManager::on_audit(const Completion& completion, base::Instant now) {
 
 void SubnetManager::tell_audit(base::Instant now, Effects& out) {
     for (const mad::Guid guid : std::exchange(audit_findings_, {})) {
-        const std::uint32_t node = fabric_->find(guid);
-        announce(
-            Severity::warning, "table-differs",
-            fmt::format("the forwarding table of {} ({}) is not as we left it: it is read and mended",
-                        node == kNoNode ? std::string("a switch") : fabric_->nodes[node].description, guid),
-            guid, {}, now, out);
+        announce(Severity::warning, "table-differs",
+                 fmt::format("the forwarding table of {} is not as we left it: it is read and mended",
+                             name_of(guid)),
+                 guid, {}, now, out);
     }
 }
 
 bool SubnetManager::at_rest() const {
-    return std::holds_alternative<Idle>(phase_) && !pending_;
+    return std::holds_alternative<Idle>(phase_) && !pending_ && !reregister_due_;
 }
 
 bool SubnetManager::only_retries_left() const {
-    return std::holds_alternative<Idle>(phase_) && (!pending_ || pending_->retry);
+    return std::holds_alternative<Idle>(phase_) && (!pending_ || pending_->retry) && !reregister_due_;
 }
 
 // --- sweeps
@@ -388,6 +406,9 @@ void SubnetManager::end_discovery(base::Instant now, Effects& out) {
     Discovery::Result result = std::get<Discovery>(phase_).take();
     working_ = std::make_shared<Fabric>(std::move(result.fabric));
     change_unread_ = std::move(result.change_unread);
+    for (const mad::Guid owner : result.reset) {
+        survey_.forget(owner);
+    }
     discovery_incomplete_ = result.incomplete;
     light_count_ = 0;
     if (!local_port_ready(now, out)) {
@@ -437,6 +458,7 @@ void SubnetManager::assign(base::Instant now, Effects& out) {
         remembered_ = plan.remembered;
         out.emplace_back(Persist{{db::LidsRecord{remembered_}}});
     }
+    note_lost_clients();
     lids_ = std::move(plan.lids);
     view_ = std::make_shared<fabric::TopologyView>(fabric::topology_of(*working_, lids_));
     view_fabric_ = working_;
@@ -554,12 +576,23 @@ void SubnetManager::on_routes(std::uint16_t epoch, RoutesResult result, base::In
     run(now, out);
 }
 
-void SubnetManager::start_programming(base::Instant now, Effects& out) {
-    begin_phase("program", now);
-    in_force_known_ = false;
+/// What every programming run is given.
+ProgramInput SubnetManager::program_input() {
     ProgramInput input;
     input.fabric = working_;
     input.view = view_;
+    input.lids = lids_;
+    input.sm_lid = sm_lid_;
+    input.config = config_;
+    input.acknowledged = &acknowledged_;
+    input.epoch = epoch_;
+    return input;
+}
+
+void SubnetManager::start_programming(base::Instant now, Effects& out) {
+    begin_phase("program", now);
+    in_force_known_ = false;
+    ProgramInput input = program_input();
     input.routes = std::shared_ptr<const routing::Routes>(routes_, &routes_->routes);
     input.in_force.resize(view_->switch_nodes.size());
     for (std::size_t s = 0; s < view_->switch_nodes.size(); ++s) {
@@ -576,19 +609,17 @@ void SubnetManager::start_programming(base::Instant now, Effects& out) {
     }
     input.strange_mft = strange_mft_;
     add_groups(input);
-    input.lids = lids_;
-    input.sm_lid = sm_lid_;
-    input.config = config_;
-    input.acknowledged = &acknowledged_;
-    input.epoch = epoch_;
+    input.reregister = ports_of_lost_clients();
     phase_.emplace<Programmer>(std::move(input));
     static_cast<void>(out);
 }
 
 void SubnetManager::end_programming(base::Instant now, Effects& out) {
     const Programmer done = std::move(std::get<Programmer>(phase_));
-    if (done.only_groups()) {
-        return end_groups(done, now, out);
+    switch (done.scope()) {
+        case RunScope::whole: break;
+        case RunScope::groups: return end_groups(done, now, out);
+        case RunScope::reregister: return end_reregister(done, now, out);
     }
     begin_phase("settle", now);
     settle(done, now, out);
@@ -653,6 +684,12 @@ void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& o
     fabric_ = working_;
     settled_ = fabric_;
     ++settled_sweeps_;
+    survey_from_ = now + kRest;
+    clients_known_ = true;
+    if (!lost_clients_.empty()) {
+        constexpr base::Duration kShown = std::chrono::milliseconds{100};  // until the SA has this fabric
+        reregister_due_ = now + kShown;
+    }
     out.emplace_back(Persist{{fabric_record()}});
     const bool first = mode_ != SmMode::up;
     set_mode(SmMode::up, done.failures().empty()

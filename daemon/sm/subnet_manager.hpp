@@ -24,6 +24,7 @@
 #include "daemon/sm/discovery.hpp"
 #include "daemon/sm/effects.hpp"
 #include "daemon/sm/event_log.hpp"
+#include "daemon/sm/lane_survey.hpp"
 #include "daemon/sm/lid_plan.hpp"
 #include "daemon/sm/light_sweep.hpp"
 #include "daemon/sm/programmer.hpp"
@@ -110,6 +111,11 @@ private:
     void ask_audit(base::Instant now);
     void on_audit(const mad::Completion& completion, base::Instant now);
     void tell_audit(base::Instant now, Effects& out);
+    [[nodiscard]] bool may_survey() const;
+    [[nodiscard]] std::optional<base::Instant> survey_due() const;
+    void ask_lanes(base::Instant now);
+    void on_lanes(const mad::Completion& completion);
+    void tell_lanes(base::Instant now, Effects& out);
 
     // Sweeps.
     void want_sweep(SweepScope scope, std::string reason, base::Instant not_before);
@@ -122,11 +128,22 @@ private:
     [[nodiscard]] bool trusts_stored(const fabric::Node& node) const;
     void end_reading(base::Instant now, Effects& out);
     void start_routing(base::Instant now, Effects& out);
+    [[nodiscard]] ProgramInput program_input();
     void start_programming(base::Instant now, Effects& out);
     void add_groups(ProgramInput& input) const;
     void start_groups(base::Instant now);
     void end_groups(const Programmer& done, base::Instant now, Effects& out);
     void keep_groups(const Programmer& done);
+    /// No sweep is under way, and what the last one set up whole is what there is.
+    [[nodiscard]] bool may_touch_settled() const;
+    /// A programming run that is no sweep: of what, but for the scope's own part.
+    [[nodiscard]] ProgramInput begin_short_run(RunScope scope, base::Instant now);
+    /// What it wrote is part of the settled fabric.
+    void end_short_run();
+    void note_lost_clients();
+    [[nodiscard]] std::vector<fabric::PortRef> ports_of_lost_clients() const;
+    void start_reregister(base::Instant now);
+    void end_reregister(const Programmer& done, base::Instant now, Effects& out);
     void end_programming(base::Instant now, Effects& out);
     void settle(const Programmer& done, base::Instant now, Effects& out);
     void keep_tables(const RowsInForce& rows, Effects& out);
@@ -156,6 +173,8 @@ private:
     void announce_changes(const fabric::Fabric* before, base::Instant now, Effects& out);
     void announce_isolations(base::Instant now, Effects& out);
     void announce_routes(base::Instant now, Effects& out);
+    /// "DESCRIPTION (GUID)", as far as the fabric knows it.
+    [[nodiscard]] std::string name_of(mad::Guid node) const;
     [[nodiscard]] base::WallTime wall(base::Instant now) const;
     [[nodiscard]] db::FabricRecord fabric_record() const;
     [[nodiscard]] db::SweepRecord sweep_record() const;
@@ -193,11 +212,19 @@ private:
     std::map<mad::Guid, Programmed> programmed_;
     TableAudit audit_;
     std::vector<mad::Guid> audit_findings_;  ///< to be told
-    std::set<mad::Guid> unreadable_;         ///< switches whose table this sweep could not read
+    LaneSurvey survey_;
+    base::Instant survey_from_{};        ///< it looks at a fabric that was set up not before
+    std::uint64_t surveyed_sweeps_ = 0;  ///< settled_sweeps() when the survey was last shown the fabric
+    std::shared_ptr<const fabric::Lanes> lanes_;
+    std::set<mad::Guid> unreadable_;   ///< switches whose table this sweep could not read
     std::set<mad::Guid> strange_mft_;  ///< switches that were somebody else's when first seen, until emptied
     MulticastGroups groups_;
     std::map<mad::Guid, MftRow> groups_programmed_;  ///< multicast tables that are known, by switch
     std::optional<base::Instant> groups_due_;
+    bool clients_known_ = false;        ///< the SA has what clients had left with it, or began with them
+    std::set<mad::Guid> lost_clients_;  ///< ports whose clients must register anew, and do not know it
+    std::set<mad::Guid> reregister_refused_;  ///< ports that are not asked again
+    std::optional<base::Instant> reregister_due_;
     std::shared_ptr<const fabric::Fabric> settled_;  ///< last set up whole
     std::uint64_t settled_sweeps_ = 0;
     AcknowledgedPorts acknowledged_;

@@ -26,6 +26,7 @@ enum class Ask : std::uint8_t {
     probe_silent,
     recheck_port,
     audit_lft,
+    lanes,
     lft_get,
     switch_info_set,
     port0_set,
@@ -42,6 +43,7 @@ enum class Ask : std::uint8_t {
     activate,
     active_check,
     bounce,
+    reregister,
 };
 
 /// 8 bits kind, 8 bits port, 16 bits epoch, 32 bits index (node, probe or operation).

@@ -7,14 +7,17 @@
 
 #include "base/words.hpp"
 #include "sim/truth.hpp"
+#include "sim/world.hpp"
 
 namespace ibf::sim {
 namespace {
 
 constexpr const char* kHelp =
-    "truth [tables]   the fabric as it is, as JSON; with the forwarding tables\n"
+    "truth [tables|lanes]  the fabric as it is, as JSON; with the forwarding tables, or those of the lanes\n"
     "counters         what the simulator and the ports counted\n"
     "clients          the ports that programs have opened\n"
+    "events NODE      what the driver of an adapter's port told its host, how often: PORT_ACTIVE and the "
+    "like\n"
     "quit             end the simulation\n"
     "anything else is a fault that strikes at once, or after 'at TIME' from now:\n"
     "  link-down NODE/PORT     link-up NODE/PORT     flap NODE/PORT [count=N] [delay=TIME]\n"
@@ -24,7 +27,11 @@ constexpr const char* kHelp =
     "      [count=N] [probability=P] [delay=TIME] [number=STATUS]\n"
     "  trap NODE[/PORT] number=N   mute-traps NODE   corrupt-node-info NODE\n";
 
-constexpr std::array<std::string_view, 5> kCommands{"truth", "counters", "clients", "help", "quit"};
+constexpr std::array kTruths{std::pair{std::string_view{"truth"}, TruthTables::left_out},
+                             std::pair{std::string_view{"truth tables"}, TruthTables::included},
+                             std::pair{std::string_view{"truth lanes"}, TruthTables::lanes}};
+constexpr std::array<std::string_view, 6> kCommands{"truth", "counters", "clients", "events", "help", "quit"};
+constexpr std::string_view kEvents = "events ";
 constexpr std::size_t kWordMax = 64;  // longer ones are not worth repeating
 
 std::string counters_text(const Simulator& simulator, const ServerReport& report) {
@@ -53,6 +60,13 @@ std::string clients_text(const ServerReport& report) {
             counters.handed_up, counters.timed_out, counters.late, counters.unclaimed, counters.refused);
     }
     return text;
+}
+
+std::string events_text(const PortEvents& events) {
+    return fmt::format(
+        "port-active {}\nport-error {}\nlid-change {}\nsm-change {}\nclient-reregister {}\npkey-change {}\n",
+        events.active, events.error, events.lid_change, events.sm_change, events.client_reregister,
+        events.pkey_change);
 }
 
 CommandAnswer failed(const std::string& what) {
@@ -87,15 +101,24 @@ CommandAnswer run_command(const std::string& line, Simulator& simulator, const S
     if (word == "help") {
         return {.text = std::string(kHelp) + "ok\n", .quit = false};
     }
-    if (word == "truth" || word == "truth tables") {
-        const TruthTables tables = word == "truth" ? TruthTables::left_out : TruthTables::included;
-        return {.text = truth_json(simulator, tables) + "\nok\n", .quit = false};
+    for (const auto& [command, tables] : kTruths) {
+        if (word == command) {
+            return {.text = truth_json(simulator, tables) + "\nok\n", .quit = false};
+        }
     }
     if (word == "counters") {
         return {.text = counters_text(simulator, report) + "ok\n", .quit = false};
     }
     if (word == "clients") {
         return {.text = clients_text(report) + "ok\n", .quit = false};
+    }
+    if (word.starts_with(kEvents)) {
+        const base::Result<Simulator::Place> place = simulator.locate(word.substr(kEvents.size()), 0);
+        if (!place) {
+            return failed(place.error().message);
+        }
+        const Port& port = simulator.world().device(place->node).address_port(place->port);
+        return {.text = events_text(port.events) + "ok\n", .quit = false};
     }
     if (word == "quit") {
         return {.text = "ok\n", .quit = true};

@@ -4,9 +4,11 @@
 // line that is no command below is a fault as in a fault script (simulator.hpp), which strikes at once, or
 // after "at TIME" from now.
 //
-//   truth [tables]   the fabric as it is, as JSON (truth.hpp); with tables, the forwarding tables too
+//   truth [tables|lanes]  the fabric as it is, as JSON (truth.hpp); with the forwarding tables, or SL2VL and
+//                    VL arbitration
 //   counters         what the simulator and the ports counted
 //   clients          the ports that programs have opened
+//   events NODE      what the driver of an adapter's port told its host, how often each (PortEvents)
 //   help, quit
 #pragma once
 

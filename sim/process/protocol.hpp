@@ -8,6 +8,8 @@
 //             frames travel, both ways and unanswered, so that the descriptor is readable exactly while a MAD
 //             waits. Agents are added to it by its handle over an asking connection. When it ends, its
 //             agents end.
+//   qp        begins with open_qp, answered by `done`; then as a port, but for a queue pair of its own and
+//             without agents: MADs go out and come in as they are. It stands for what programs make by verbs
 //   issm      begins with take_issm, answered by `done`; the port has IsSM as long as the connection lives
 //
 // A request that cannot be met is answered by `refused`. A connection whose first byte is ASCII speaks the
@@ -35,6 +37,7 @@ enum class FrameKind : std::uint16_t {
     take_issm = 4,     ///< PlaceRequest -> Done, or Refused with EAGAIN where another holds it
     add_agent = 5,     ///< AgentFrame -> Done: the agent's number in its port
     remove_agent = 6,  ///< AgentFrame -> Done
+    open_qp = 7,       ///< QpRequest -> Done
     mad = 16,          ///< MadFrame, then the MAD, filled up to 256 bytes
     done = 32,
     refused = 33,
@@ -54,6 +57,12 @@ struct PlaceRequest {
     std::array<char, 248> node{};
     std::uint8_t port = 0;  ///< 0: the one that `node` names, else the first cabled one
     std::array<std::uint8_t, 7> reserved{};
+};
+
+struct QpRequest {
+    PlaceRequest place;
+    std::uint32_t qp = 0;
+    std::uint32_t reserved = 0;
 };
 
 struct NodeAnswer {

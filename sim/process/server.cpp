@@ -151,6 +151,7 @@ struct Server::Client {
     std::uint32_t handle = 0;
     JoinedPort* port = nullptr;                ///< of a port connection
     JoinedPort* issm = nullptr;                ///< of an issm connection
+    std::optional<Simulator::ClientId> qp;     ///< of a qp connection
     std::array<AgentId, kAgentsMax> agents{};  ///< 0: free
 };
 
@@ -159,18 +160,21 @@ void Server::JoinedPort::hand_up(const HandedUp& what) {
     if (owner == owners.end()) {
         return;
     }
-    Connection& connection = server_.clients_.at(owner->second.connection).connection;
+    server_.write_mad(owner->second.connection, frame_of(owner->second.number, what), what.bytes);
+}
+
+void Server::write_mad(ConnectionId id, const MadFrame& frame, std::span<const std::uint8_t> bytes) {
+    Connection& connection = clients_.at(id).connection;
     if (connection.queued() > kQueuedMax) {
-        ++server_.dropped_;
+        ++dropped_;
         return;
     }
-    const MadFrame frame = frame_of(owner->second.number, what);
-    if (what.bytes.size() >= kMadFrameLeast) {
-        connection.write_frame(FrameKind::mad, frame, what.bytes);
+    if (bytes.size() >= kMadFrameLeast) {
+        connection.write_frame(FrameKind::mad, frame, bytes);
         return;
     }
     mad::MadBuffer filled{};
-    std::copy(what.bytes.begin(), what.bytes.end(), filled.begin());
+    std::copy(bytes.begin(), bytes.end(), filled.begin());
     connection.write_frame(FrameKind::mad, frame, filled);
 }
 
@@ -295,6 +299,9 @@ void Server::forget(Client& client) {
         client.issm->is_sm = false;
         simulator_->set_is_sm(client.issm->client, false);
     }
+    if (client.qp) {
+        simulator_->leave(*client.qp);
+    }
 }
 
 void Server::accept_clients() {
@@ -329,6 +336,7 @@ void Server::serve_frame(ConnectionId id, Client& client, const Frame& frame) {
         case FrameKind::ask_node:
         case FrameKind::ask_port: serve_ask(client, frame); break;
         case FrameKind::open_port: open_port(id, client, frame); break;
+        case FrameKind::open_qp: open_qp(id, client, frame); break;
         case FrameKind::take_issm: take_issm(client, frame); break;
         case FrameKind::add_agent: add_agent(client, frame); break;
         case FrameKind::remove_agent: remove_agent(client, frame); break;
@@ -339,8 +347,15 @@ void Server::serve_frame(ConnectionId id, Client& client, const Frame& frame) {
 void Server::serve_mad(Client& client, const Frame& frame) {
     const auto head = read_payload<MadFrame>(frame.payload.data(), frame.payload.size());
     const AgentId agent = head.agent < kAgentsMax ? client.agents[head.agent] : 0;
-    if (frame.payload.size() < sizeof head || frame.payload.size() - sizeof head < head.length ||
-        client.port == nullptr || agent == 0) {
+    const bool whole =
+        frame.payload.size() >= sizeof head && frame.payload.size() - sizeof head >= head.length;
+    if (client.qp && whole && head.length == mad::MadBuffer{}.size()) {
+        mad::WireMad mad{.bytes = {}, .address = address_of(head), .response_timeout = {}};
+        std::copy_n(frame.payload.begin() + sizeof head, mad.bytes.size(), mad.bytes.begin());
+        simulator_->send(*client.qp, mad, now());
+        return;
+    }
+    if (!whole || client.port == nullptr || agent == 0) {
         ++dropped_;
         return;
     }
@@ -385,7 +400,7 @@ Server::JoinedPort* Server::join(const Simulator::Place& place) {
 void Server::open_port(ConnectionId id, Client& client, const Frame& frame) {
     const auto request = read_payload<PlaceRequest>(frame.payload.data(), frame.payload.size());
     const base::Result<Simulator::Place> place = simulator_->locate(node_text(request), request.port);
-    if (!place || client.port != nullptr) {
+    if (!place || client.port != nullptr || client.qp) {
         refuse(client, place ? EBUSY : errno_of(place.error()),
                place ? "this connection has opened a port already" : place.error().message);
         return;
@@ -393,6 +408,28 @@ void Server::open_port(ConnectionId id, Client& client, const Frame& frame) {
     client.port = join(*place);
     client.handle = static_cast<std::uint32_t>(id);
     client.connection.write_frame(FrameKind::done, Done{.value = client.handle});
+}
+
+void Server::open_qp(ConnectionId id, Client& client, const Frame& frame) {
+    const auto request = read_payload<QpRequest>(frame.payload.data(), frame.payload.size());
+    const base::Result<Simulator::Place> place =
+        simulator_->locate(node_text(request.place), request.place.port);
+    if (!place || client.port != nullptr || client.qp) {
+        refuse(client, place ? EBUSY : errno_of(place.error()),
+               place ? "this connection has opened a port already" : place.error().message);
+        return;
+    }
+    const auto deliver = [this, id](mad::WireMad&& mad) {
+        write_mad(id, frame_of(0, {.agent = 0, .status = 0, .address = mad.address, .bytes = mad.bytes}),
+                  mad.bytes);
+    };
+    const base::Result<Simulator::ClientId> joined = simulator_->join_qp(*place, request.qp, deliver);
+    if (!joined) {
+        refuse(client, EBUSY, joined.error().message);
+        return;
+    }
+    client.qp = *joined;
+    client.connection.write_frame(FrameKind::done, Done{});
 }
 
 void Server::take_issm(Client& client, const Frame& frame) {

@@ -50,8 +50,11 @@ private:
     void read_from(ConnectionId id, Client& client);
     void serve_frame(ConnectionId id, Client& client, const Frame& frame);
     void serve_mad(Client& client, const Frame& frame);
+    /// Queues a MAD for a program; dropped and counted where it leaves too many unread.
+    void write_mad(ConnectionId id, const MadFrame& frame, std::span<const std::uint8_t> bytes);
     void serve_ask(Client& client, const Frame& frame);
     void open_port(ConnectionId id, Client& client, const Frame& frame);
+    void open_qp(ConnectionId id, Client& client, const Frame& frame);
     void take_issm(Client& client, const Frame& frame);
     void add_agent(Client& client, const Frame& frame);
     void remove_agent(Client& client, const Frame& frame);

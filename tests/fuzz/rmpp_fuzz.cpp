@@ -10,7 +10,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <deque>
 #include <set>
 #include <span>
@@ -20,11 +19,14 @@
 
 #include "mad/rmpp.hpp"
 #include "mad/sa_mad.hpp"
+#include "tests/fuzz/input.hpp"
 
 namespace {
 
 using namespace ibf;
 using namespace ibf::mad;
+using ibf::fuzz::Input;
+using ibf::fuzz::require;
 
 constexpr RmppLimits kLimits{.window = 4,
                              .transfers = 6,
@@ -36,36 +38,6 @@ constexpr RmppLimits kLimits{.window = 4,
 constexpr std::size_t kStepsMax = 2000;
 constexpr std::size_t kWireMax = 256;
 constexpr std::array<std::uint8_t, 4> kMethods{0x92, 0x12, 0x14, 0x94};
-
-void require(bool holds) {
-    if (!holds) {
-        std::abort();
-    }
-}
-
-class Input {
-public:
-    explicit Input(std::span<const std::uint8_t> bytes) : rest_(bytes) {}
-
-    [[nodiscard]] bool empty() const { return rest_.empty(); }
-
-    std::uint8_t octet() {
-        if (rest_.empty()) {
-            return 0;
-        }
-        const std::uint8_t value = rest_.front();
-        rest_ = rest_.subspan(1);
-        return value;
-    }
-
-    std::uint32_t word() {
-        const unsigned high = octet();
-        return high << 8U | octet();
-    }
-
-private:
-    std::span<const std::uint8_t> rest_;
-};
 
 MadAddress address(std::uint8_t lid) {
     MadAddress address;
@@ -257,11 +229,6 @@ private:
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    Input input(std::span<const std::uint8_t>(data, size));
-    Field field;
-    for (std::size_t i = 0; i < kStepsMax && !input.empty(); ++i) {
-        field.step(input);
-    }
-    field.end();
+    ibf::fuzz::run_steps<Field>(data, size, kStepsMax);
     return 0;
 }

@@ -4,21 +4,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <span>
 
 #include "mad/sa_mad.hpp"
+#include "tests/fuzz/input.hpp"
 
 namespace {
 
 using namespace ibf;
 using namespace ibf::mad;
-
-void require(bool holds) {
-    if (!holds) {
-        std::abort();
-    }
-}
+using ibf::fuzz::require;
 
 /// The octets that no field owns, as encode_sa_mad() writes them.
 MadBuffer without_reserved(MadBuffer bytes) {

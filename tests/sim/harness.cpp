@@ -128,7 +128,7 @@ void Lab::persist(const db::Batch& batch) {
     ++persisted;
     for (const db::Record& record : batch) {
         std::visit(Overload{
-                       [](const db::FabricRecord&) {},
+                       [this](const db::FabricRecord&) { stored.sa_state = "what clients left"; },
                        [&](const db::LidsRecord& r) { stored.lids = r.lids; },
                        [&](const db::TableRecord& r) { stored.tables.insert_or_assign(r.switch_guid, r); },
                        [&](const db::TableForgetRecord& r) { stored.tables.erase(r.switch_guid); },
@@ -483,6 +483,14 @@ routing::Netlist t2() {
 
 std::string join_lines(const std::vector<std::string>& lines) {
     return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+std::string wrong(const Lab& lab, std::set<std::uint32_t> left_out) {
+    return join_lines(problems(lab, CheckOptions{std::move(left_out), false, 4000}));
+}
+
+std::string wrong(const Lab& lab) {
+    return wrong(lab, {});
 }
 
 }  // namespace ibf::test

@@ -2,8 +2,8 @@
 //
 // A Lab owns a Simulator and, between start() and stop() or kill(), a SubnetManager joined to it. Effects are
 // executed where they arise: MADs go to the simulator, routes are computed at once by one thread, records go
-// to a db::Stored in memory, so that the next start() finds what a restarted daemon would find. Nothing waits
-// for real time.
+// to a db::Stored in memory, so that the next start() finds what a restarted daemon would find: also that an
+// SA had clients, which here it has none. Nothing waits for real time.
 //
 // With IBF_LAB_TRACE in the environment every event and sweep is printed with its virtual time.
 //
@@ -140,6 +140,9 @@ struct CheckOptions {
 };
 [[nodiscard]] std::vector<std::string> problems(const Lab& lab, const CheckOptions& options);
 [[nodiscard]] std::string join_lines(const std::vector<std::string>& lines);
+/// The same in one text; empty: all is well.
+[[nodiscard]] std::string wrong(const Lab& lab, std::set<std::uint32_t> left_out);
+[[nodiscard]] std::string wrong(const Lab& lab);
 
 /// Generator or file; fails the test when it cannot be loaded.
 [[nodiscard]] routing::Netlist netlist(const std::string& spec);

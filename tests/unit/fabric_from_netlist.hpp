@@ -1,11 +1,12 @@
 // DOC: a snapshot of a fabric that is up, made from a netlist.
 //
-// For tests of readers (API, exports): what discovery, LID assignment, routing and programming would have left
-// behind, without running them. Every link is Active, every table in force is the computed one.
+// For tests of readers (API, exports): what discovery, LID assignment, routing and programming would have
+// left behind, without running them. Every link is Active, every table in force is the computed one.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "daemon/fabric/snapshot.hpp"
@@ -39,8 +40,8 @@ inline void set_speed(mad::PortInfo& info, mad::LinkSpeed speed) {
     info.speed_ext_supported = info.speed_ext_active;
 }
 
-inline fabric::Port to_port(const routing::NetlistPort& from, bool is_switch, const routing::NetlistNode& node,
-                            std::uint8_t number) {
+inline fabric::Port to_port(const routing::NetlistPort& from, bool is_switch,
+                            const routing::NetlistNode& node, std::uint8_t number) {
     fabric::Port port;
     port.known = true;
     port.info.local_port = mad::PortNum{number};
@@ -89,17 +90,25 @@ inline fabric::Node to_node(const routing::NetlistNode& from) {
 }
 
 /// Copies the LIDs that topology_of laid out into the ports, as a finished sweep would show them.
-inline void set_lids(fabric::Fabric& fabric, const routing::Topology& topology) {
+inline fabric::LidMap set_lids(fabric::Fabric& fabric, const routing::Topology& topology) {
+    std::unordered_map<std::uint64_t, std::uint32_t> nodes;
+    for (std::uint32_t n = 0; n < fabric.nodes.size(); ++n) {
+        nodes.emplace(fabric.nodes[n].guid().value(), n);
+    }
+    fabric::LidMap lids;
+    const auto set = [&](mad::Guid node_guid, mad::PortNum number, const mad::LidRange& range) {
+        fabric::Node& node = fabric.nodes[nodes.at(node_guid.value())];
+        node.ports[number.value()].info.lid = range.base;
+        node.ports[number.value()].info.lmc = range.lmc;
+        lids.emplace(fabric::lid_owner(node, number), range);
+    };
     for (const auto& item : topology.switches) {
-        fabric::Port& port = fabric.nodes[fabric.find(item.guid)].ports[0];
-        port.info.lid = item.lids.base;
-        port.info.lmc = item.lids.lmc;
+        set(item.guid, mad::PortNum{0}, item.lids);
     }
     for (const auto& item : topology.end_ports) {
-        fabric::Port& port = fabric.nodes[fabric.find(item.node_guid)].ports[item.port.value()];
-        port.info.lid = item.lids.base;
-        port.info.lmc = item.lids.lmc;
+        set(item.node_guid, item.port, item.lids);
     }
+    return lids;
 }
 
 }  // namespace detail
@@ -119,14 +128,13 @@ inline fabric::Snapshot snapshot_of(const routing::Netlist& netlist, const routi
     if (!laid_out) {
         return snapshot;
     }
-    detail::set_lids(*fabric, *laid_out);
-    auto view = std::make_shared<fabric::TopologyView>();
-    view->topology = *laid_out;
+    const fabric::LidMap lids = detail::set_lids(*fabric, *laid_out);
+    auto view = std::make_shared<const fabric::TopologyView>(fabric::topology_of(*fabric, lids));
     snapshot.mode = fabric::SmMode::up;
     snapshot.mode_text = "SUBNET UP";
     snapshot.fabric = fabric;
     snapshot.view = view;
-    if (auto outcome = routing::route(*laid_out, nullptr, options)) {
+    if (auto outcome = routing::route(view->topology, nullptr, options)) {
         snapshot.programmed = outcome->routes.rows;
         snapshot.routes = std::make_shared<const routing::RouteOutcome>(std::move(*outcome));
     }

@@ -12,6 +12,9 @@ namespace ibf::api {
 namespace {
 
 using Json = nlohmann::json;
+using namespace std::chrono_literals;
+
+constexpr base::Instant kNow{1000s};
 
 constexpr const char* kBroadcast = "ff12:401b:ffff:0:0:0:ffff:ffff";
 
@@ -35,6 +38,7 @@ fabric::Service service() {
     service.gid = {0xfe80000000000000ULL, mad::Guid{0x1234}};
     service.pkey = mad::kPKeyDefaultLimited;
     service.lease = 600;
+    service.until = kNow + 125'900ms;
     service.record[32] = 0x5A;  // of its key
     constexpr std::string_view kName = "SRP.T10:feed\xff";
     std::copy(kName.begin(), kName.end(), service.record.begin() + 48);
@@ -68,6 +72,7 @@ protected:
                                        [](const fabric::Node& node) { return !node.is_switch(); });
         name_ = host->description;
         port_ = host->ports[1].guid;
+        lid_ = fabric::lids_of(*host, mad::PortNum{1}).base;
         gid_ = {0xfe80000000000000ULL, port_};
         auto tables = std::make_shared<fabric::SaTables>();
         fabric::Group group = broadcast_group();
@@ -86,7 +91,7 @@ protected:
     }
 
     std::pair<int, Json> get(const std::string& target) const {
-        HttpReply reply = handle({"GET", target, ""}, snapshot_);
+        HttpReply reply = handle({"GET", target, "", kNow}, snapshot_);
         Json body = Json::parse(take_body(reply), nullptr, false);
         EXPECT_FALSE(body.is_discarded()) << target;
         return {reply.status, std::move(body)};
@@ -95,6 +100,7 @@ protected:
     fabric::Snapshot snapshot_;
     std::string name_;
     mad::Guid port_{};
+    mad::Lid lid_{};
     mad::Gid gid_{};
 };
 
@@ -212,6 +218,7 @@ TEST_F(GetSaTest, ServicesShowNameAndLeaseButNoKey) {
     EXPECT_EQ(row["pkey"], "0x7fff");
     EXPECT_EQ(row["name"], "SRP.T10:feed\xef\xbf\xbd") << "bytes that are no text are replaced";
     EXPECT_EQ(row["lease_seconds"], 600);
+    EXPECT_EQ(row["remaining_seconds"], 125);
     EXPECT_EQ(row["has_key"], true);
     EXPECT_EQ(row["data"].get<std::string>(), "ab" + std::string(126, '0'));
     EXPECT_EQ(row.dump().find("5a"), std::string::npos) << row;
@@ -223,7 +230,18 @@ TEST_F(GetSaTest, ALeaseForEverIsNull) {
     lasting.lease = 0xFFFFFFFF;
     tables->services[{1, lasting.gid, lasting.pkey}] = std::make_shared<const fabric::Service>(lasting);
     snapshot_.sa = tables;
-    EXPECT_TRUE(get("/v1/services").second["services"][0]["lease_seconds"].is_null());
+    const Json row = get("/v1/services").second["services"][0];
+    EXPECT_TRUE(row["lease_seconds"].is_null());
+    EXPECT_TRUE(row["remaining_seconds"].is_null());
+}
+
+TEST_F(GetSaTest, ALeaseThatIsOverHasNothingLeft) {
+    auto tables = std::make_shared<fabric::SaTables>();
+    fabric::Service late = service();
+    late.until = kNow - 1s;
+    tables->services[{1, late.gid, late.pkey}] = std::make_shared<const fabric::Service>(late);
+    snapshot_.sa = tables;
+    EXPECT_EQ(get("/v1/services").second["services"][0]["remaining_seconds"], 0);
 }
 
 TEST_F(GetSaTest, CountersAndRequestsInWords) {
@@ -231,11 +249,26 @@ TEST_F(GetSaTest, CountersAndRequestsInWords) {
     activity.requests = 42;
     activity.answered = 40;
     activity.dropped = 1;
-    activity.by_kind[{static_cast<std::uint8_t>(mad::SaMethod::set),
-                      static_cast<std::uint16_t>(mad::SaAttribute::mc_member_record)}] = 2;
-    activity.by_kind[{static_cast<std::uint8_t>(mad::SaMethod::get),
-                      static_cast<std::uint16_t>(mad::SaAttribute::path_record)}] = 39;
-    activity.by_kind[{0x77, 0x7777}] = 1;
+    const auto kind = [&](mad::SaMethod method, mad::SaAttribute attribute, std::uint64_t requests) {
+        auto& row = activity.by_kind.emplace_back();
+        row.method = static_cast<std::uint8_t>(method);
+        row.attribute = static_cast<std::uint16_t>(attribute);
+        row.requests = requests;
+    };
+    kind(mad::SaMethod::set, mad::SaAttribute::mc_member_record, 2);
+    kind(mad::SaMethod::get, mad::SaAttribute::path_record, 39);
+    kind({}, {}, 1);
+    activity.by_kind[1].latencies = {39, 10us, 20us, 30us};
+    activity.by_kind[1].rate.count(kNow);
+    activity.latencies = activity.by_kind[1].latencies;
+    activity.client_count = 70;
+    auto& client = activity.clients.emplace_back();
+    client.lid = lid_;
+    client.requests = 39;
+    client.duplicates = 3;
+    client.dropped = 1;
+    client.last_seen = kNow - 2s;
+    activity.clients.push_back({mad::Lid{4000}, 1, 0, 0, {}, kNow});
     snapshot_.sa_activity = std::make_shared<const fabric::SaActivity>(activity);
     const Json body = get("/v1/sa").second;
     EXPECT_EQ(body["requests"], 42);
@@ -244,10 +277,28 @@ TEST_F(GetSaTest, CountersAndRequestsInWords) {
     EXPECT_EQ(body["groups"], 2);
     EXPECT_EQ(body["members"], 2);
     EXPECT_EQ(body["services"], 1);
-    const Json expected{{{"method", "Get"}, {"attribute", "PathRecord"}, {"requests", 39}},
-                        {{"method", "Set"}, {"attribute", "MCMemberRecord"}, {"requests", 2}},
-                        {{"method", "0x77"}, {"attribute", "0x7777"}, {"requests", 1}}};
-    EXPECT_EQ(body["by_kind"], expected) << "the most frequent first";
+    ASSERT_EQ(body["by_kind"].size(), 3U);
+    const Json& paths = body["by_kind"][0];
+    EXPECT_EQ(paths["method"], "Get") << "the most frequent first";
+    EXPECT_EQ(paths["attribute"], "PathRecord");
+    EXPECT_EQ(paths["requests"], 39);
+    EXPECT_DOUBLE_EQ(paths["per_second"].get<double>(), 0.2);
+    EXPECT_EQ(paths["latency"]["count"], 39);
+    EXPECT_DOUBLE_EQ(paths["latency"]["p99_seconds"].get<double>(), 20e-6);
+    EXPECT_EQ(body["latency"], paths["latency"]);
+    EXPECT_EQ(body["by_kind"][1]["attribute"], "MCMemberRecord");
+    EXPECT_EQ(body["by_kind"][2]["method"], "other");
+    EXPECT_EQ(body["by_kind"][2]["attribute"], "other");
+    EXPECT_EQ(body["client_count"], 70);
+    ASSERT_EQ(body["clients"].size(), 2U);
+    const Json& first = body["clients"][0];
+    EXPECT_EQ(first["lid"], lid_.value());
+    EXPECT_EQ(first["node"], name_);
+    EXPECT_EQ(first["requests"], 39);
+    EXPECT_EQ(first["duplicates"], 3);
+    EXPECT_EQ(first["dropped"], 1);
+    EXPECT_DOUBLE_EQ(first["last_seen_seconds"].get<double>(), 2.0);
+    EXPECT_FALSE(body["clients"][1].contains("node")) << "nobody has this LID now";
 }
 
 TEST_F(GetSaTest, SubscriptionsSayWhoWantsWhat) {
@@ -264,6 +315,24 @@ TEST_F(GetSaTest, SubscriptionsSayWhoWantsWhat) {
     EXPECT_TRUE(row["about_first_lid"].is_null());
 }
 
+TEST_F(GetSaTest, SubscriptionsSayWhetherReportsArrive) {
+    auto tables = std::make_shared<fabric::SaTables>();
+    const auto add = [&](mad::Gid gid, mad::Lid lid) {
+        fabric::Subscription item = subscription(gid);
+        item.lid = lid;
+        tables->subscriptions.push_back(std::make_shared<const fabric::Subscription>(item));
+    };
+    add(gid_, lid_);
+    add(gid_, mad::Lid{4000});
+    add({gid_.prefix, mad::Guid{0xDEAD}}, lid_);
+    snapshot_.sa = tables;
+    const Json rows = get("/v1/sa").second["subscriptions"];
+    ASSERT_EQ(rows.size(), 3U);
+    EXPECT_EQ(rows[0]["state"], "active");
+    EXPECT_EQ(rows[1]["state"], "moved");
+    EXPECT_EQ(rows[2]["state"], "gone");
+}
+
 TEST_F(GetSaTest, BeforeTheSaBeganThereIsNothing) {
     snapshot_.sa = nullptr;
     EXPECT_EQ(get("/v1/groups").second, (Json{{"refused", Json::array()}, {"groups", Json::array()}}));
@@ -271,6 +340,7 @@ TEST_F(GetSaTest, BeforeTheSaBeganThereIsNothing) {
     const Json body = get("/v1/sa").second;
     EXPECT_EQ(body["requests"], 0);
     EXPECT_EQ(body["by_kind"], Json::array());
+    EXPECT_EQ(body["clients"], Json::array());
     EXPECT_EQ(body["subscriptions"], Json::array());
     snapshot_.fabric = nullptr;
     EXPECT_EQ(get("/v1/groups").first, 503);

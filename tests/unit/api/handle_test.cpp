@@ -62,6 +62,16 @@ TEST_F(HandleTest, StatusShowsTheLastFullSweepBesideTheLast) {
     EXPECT_EQ(answer.body["last_full_sweep"]["phases"][0]["mads"], 1729);
 }
 
+TEST_F(HandleTest, StatusTellsHowFarTheLanesAreRead) {
+    EXPECT_FALSE(get("/v1/status").body.contains("lanes"));
+    auto lanes = std::make_shared<fabric::Lanes>();
+    lanes->devices = 9;
+    lanes->read = 7;
+    lanes->left_out = 1;
+    snapshot_.lanes = lanes;
+    EXPECT_EQ(get("/v1/status").body["lanes"], Json::parse(R"({"devices": 9, "read": 7, "left_out": 1})"));
+}
+
 TEST_F(HandleTest, RatesAreThoseOfBothEnds) {
     for (const Json& port : get("/v1/ports?show=linked").body["ports"]) {
         if (port["port"] != 0) {

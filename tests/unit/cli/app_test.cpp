@@ -1,31 +1,14 @@
 #include "cli/app.hpp"
 
-#include <cstdlib>
 #include <filesystem>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/unit/cli/run_cli.hpp"
+
 namespace ibf::cli {
 namespace {
-
-struct Said {
-    int code = 0;
-    std::string out;
-    std::string err;
-};
-
-Said run_cli(std::vector<std::string> words) {
-    words.insert(words.begin(), "ibfabric");
-    std::vector<char*> argv;
-    for (std::string& word : words) {
-        argv.push_back(word.data());
-    }
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    const int code = run(static_cast<int>(argv.size()), argv.data());
-    return {code, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
-}
 
 TEST(App, WrongWordsAreUsageErrors) {
     EXPECT_EQ(run_cli({}).code, 2);

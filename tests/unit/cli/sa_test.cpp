@@ -1,9 +1,7 @@
-#include <cstdlib>
-
 #include <gtest/gtest.h>
 
-#include "cli/app.hpp"
 #include "cli/sa_text.hpp"
+#include "tests/unit/cli/run_cli.hpp"
 
 namespace ibf::cli {
 namespace {
@@ -20,9 +18,10 @@ Json group() {
 }
 
 TEST(SaText, GroupsAreOneLineEach) {
-    EXPECT_EQ(groups_text(Json::array({group()})),
-              "MGID                            MLID    P_KEY   Q_KEY        MTU  RATE  SL  MEMBERS  WELL KNOWN\n"
-              "ff12:401b:ffff:0:0:0:ffff:ffff  0xc000  0xffff  0x00000b1b  2048  2.5G   3     1234  yes\n");
+    EXPECT_EQ(
+        groups_text(Json::array({group()})),
+        "MGID                            MLID    P_KEY   Q_KEY        MTU  RATE  SL  MEMBERS  WELL KNOWN\n"
+        "ff12:401b:ffff:0:0:0:ffff:ffff  0xc000  0xffff  0x00000b1b  2048  2.5G   3     1234  yes\n");
     EXPECT_EQ(groups_text(Json::array()), "none\n");
 }
 
@@ -55,23 +54,32 @@ TEST(SaText, RefusedJoinsSayWhy) {
 TEST(SaText, ServicesHaveLeases) {
     const Json rows = Json::parse(R"([
         {"id":"0x1","name":"SRP","gid":"fe80::1","node":"io","port":2,"pkey":"0x7fff",
-         "lease_seconds":600,"has_key":true},
-        {"id":"0x2","name":"a\u001bb","gid":"fe80::2","pkey":"0x7fff","lease_seconds":null,"has_key":false}])");
+         "lease_seconds":600,"remaining_seconds":125,"has_key":true},
+        {"id":"0x2","name":"a\u001bb","gid":"fe80::2","pkey":"0x7fff","lease_seconds":null,
+         "remaining_seconds":null,"has_key":false}])");
     const std::string text = services_text(rows);
     EXPECT_TRUE(has(text, "io/2")) << text;
-    EXPECT_TRUE(has(text, "600s")) << text;
-    EXPECT_TRUE(has(text, "for ever")) << text;
+    EXPECT_TRUE(has(text, "    600s  2m05s  yes")) << text;
+    EXPECT_TRUE(has(text, "for ever      -  no")) << text;
     EXPECT_TRUE(has(text, "a?b")) << "control characters never reach the terminal: " << text;
     EXPECT_EQ(services_text(Json::array()), "none\n");
 }
 
 TEST(SaText, ActivitySaysWhoIsSubscribedToWhat) {
-    const std::string text = sa_text(Json::parse(R"({"requests":12345,"answered":12000,"records":99,"dropped":7,
+    const std::string text =
+        sa_text(Json::parse(R"({"requests":12345,"answered":12000,"records":99,"dropped":7,
         "groups":1,"members":2,"services":0,
-        "by_kind":[{"method":"Get","attribute":"PathRecord","requests":12000}],
+        "latency":{"count":12000,"median_seconds":0.00001,"p99_seconds":0.0005,"max_seconds":0.02},
+        "by_kind":[{"method":"Get","attribute":"PathRecord","requests":12000,"per_second":12.34,
+                    "latency":{"count":12000,"median_seconds":0.00001,"p99_seconds":0.0005,"max_seconds":0.02}},
+                   {"method":"Set","attribute":"InformInfo","requests":2,"per_second":0,
+                    "latency":{"count":0,"median_seconds":0,"p99_seconds":0,"max_seconds":0}}],
+        "client_count":1001,
+        "clients":[{"lid":12,"node":"gpu-07","port":1,"requests":9000,"per_second":12.34,"duplicates":3,"dropped":7,
+                    "last_seen_seconds":2.5}],
         "subscriptions":[
-          {"subscriber":"fe80::1","node":"gpu-07","port":1,"lid":12,"qpn":1,"generic":true,"type":"all","trap":null,
-           "producer":"class-manager","about_first_lid":null,"about_last_lid":null},
+          {"subscriber":"fe80::1","node":"gpu-07","port":1,"lid":12,"qpn":1,"state":"moved","generic":true,
+           "type":"all","trap":null,"producer":"class-manager","about_first_lid":null,"about_last_lid":null},
           {"subscriber":"fe80::2","lid":13,"qpn":1,"generic":false,"type":"urgent","device_id":9,"vendor":"0x0002c9",
            "about_first_lid":4,"about_last_lid":5},
           {"subscriber":"fe80::3","lid":14,"qpn":1,"generic":true,"type":"urgent","trap":64,"producer":"all",
@@ -79,7 +87,12 @@ TEST(SaText, ActivitySaysWhoIsSubscribedToWhat) {
     EXPECT_TRUE(has(text, "12,345, 12,000 answered with 99 records")) << text;
     EXPECT_TRUE(has(text, "7 dropped (queue full)")) << text;
     EXPECT_TRUE(has(text, "1 group with 2 members, 0 services, 3 subscriptions")) << text;
-    EXPECT_TRUE(has(text, "Get     PathRecord     12000\n")) << text;
+    EXPECT_TRUE(has(text, "answers after   median 10us, p99 500us, max 20.0ms\n")) << text;
+    EXPECT_TRUE(has(text, "Get     PathRecord     12000   12.3    10us  500us  20.0ms\n")) << text;
+    EXPECT_TRUE(has(text, "Set     InformInfo         2    0.0       -      -       -\n")) << text;
+    EXPECT_TRUE(has(text, " 12  gpu-07/1      9000   12.3           3        7  2.50s ago\n")) << text;
+    EXPECT_TRUE(has(text, "and 1,000 more\n")) << text;
+    EXPECT_TRUE(has(text, "gpu-07/1   12    1  moved  all")) << text;
     EXPECT_TRUE(has(text, "trap any of class-manager  all\n")) << text;
     EXPECT_TRUE(has(text, "device 9 of 0x0002c9       LID 4-5\n")) << text;
     EXPECT_TRUE(has(text, "trap 64 of all             fe80::9\n")) << text;
@@ -89,31 +102,18 @@ TEST(SaText, AnEmptySaHasNoTables) {
     const std::string text = sa_text(Json::object());
     EXPECT_TRUE(has(text, "0 groups with 0 members")) << text;
     EXPECT_FALSE(has(text, "METHOD")) << text;
+    EXPECT_FALSE(has(text, "CLIENT")) << text;
     EXPECT_FALSE(has(text, "SUBSCRIBER")) << text;
 }
 
-int run_words(std::vector<std::string> words) {
-    words.insert(words.begin(), "ibfabric");
-    std::vector<char*> argv;
-    for (std::string& word : words) {
-        argv.push_back(word.data());
-    }
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    const int code = run(static_cast<int>(argv.size()), argv.data());
-    testing::internal::GetCapturedStdout();
-    testing::internal::GetCapturedStderr();
-    return code;
-}
-
 TEST(SaCommands, WrongWordsAndNoDaemonHaveTheirExitCodes) {
-    EXPECT_EQ(run_words({"groups", "ff12::1", "ff12::2"}), 2) << "one group at a time";
-    EXPECT_EQ(run_words({"services", "srp"}), 2);
-    EXPECT_EQ(run_words({"sa", "--bogus"}), 2);
+    EXPECT_EQ(run_cli({"groups", "ff12::1", "ff12::2"}).code, 2) << "one group at a time";
+    EXPECT_EQ(run_cli({"services", "srp"}).code, 2);
+    EXPECT_EQ(run_cli({"sa", "--bogus"}).code, 2);
     for (const char* command : {"groups", "services", "sa"}) {
-        EXPECT_EQ(run_words({command, "--help"}), 0) << command;
-        EXPECT_EQ(run_words({command, "--socket", "/nonexistent/sock"}), 3) << command;
-        EXPECT_EQ(run_words({command, "--json", "--socket", "/nonexistent/sock"}), 3) << command;
+        EXPECT_EQ(run_cli({command, "--help"}).code, 0) << command;
+        EXPECT_EQ(run_cli({command, "--socket", "/nonexistent/sock"}).code, 3) << command;
+        EXPECT_EQ(run_cli({command, "--json", "--socket", "/nonexistent/sock"}).code, 3) << command;
     }
 }
 

@@ -8,19 +8,10 @@
 
 #include "base/prng.hpp"
 #include "mad/codec.hpp"
+#include "random_bytes.hpp"
 
 namespace ibf::mad {
 namespace {
-
-constexpr int kRounds = 500;
-
-AttributeData random_data(base::Prng& prng) {
-    AttributeData bytes{};
-    for (std::uint8_t& octet : bytes) {
-        octet = static_cast<std::uint8_t>(prng.next());
-    }
-    return bytes;
-}
 
 template <class Wire>
 Wire as(const AttributeData& bytes) {
@@ -29,14 +20,10 @@ Wire as(const AttributeData& bytes) {
     return wire;
 }
 
-unsigned number(auto value) {
-    return static_cast<unsigned>(value);
-}
-
 TEST(CodecIbTypes, PortInfo) {
     base::Prng prng{11};
     for (int round = 0; round < kRounds; ++round) {
-        const AttributeData bytes = random_data(prng);
+        const AttributeData bytes = random_bytes<AttributeData>(prng);
         const auto wire = as<ib_port_info_t>(bytes);
         const PortInfo port = decode_port_info(bytes);
         EXPECT_EQ(port.lid.value(), cl_ntoh16(wire.base_lid));
@@ -72,7 +59,7 @@ TEST(CodecIbTypes, PortInfo) {
 TEST(CodecIbTypes, SwitchInfo) {
     base::Prng prng{12};
     for (int round = 0; round < kRounds; ++round) {
-        const AttributeData bytes = random_data(prng);
+        const AttributeData bytes = random_bytes<AttributeData>(prng);
         const auto wire = as<ib_switch_info_t>(bytes);
         const SwitchInfo info = decode_switch_info(bytes);
         EXPECT_EQ(info.port_state_change, ib_switch_info_get_state_change(&wire) != 0);
@@ -86,7 +73,7 @@ TEST(CodecIbTypes, SwitchInfo) {
 TEST(CodecIbTypes, NodeInfo) {
     base::Prng prng{13};
     for (int round = 0; round < kRounds; ++round) {
-        const AttributeData bytes = random_data(prng);
+        const AttributeData bytes = random_bytes<AttributeData>(prng);
         const auto wire = as<ib_node_info_t>(bytes);
         const NodeInfo node = decode_node_info(bytes);
         EXPECT_EQ(node.local_port.value(), ib_node_info_get_local_port_num(&wire));
@@ -98,7 +85,7 @@ TEST(CodecIbTypes, NodeInfo) {
 TEST(CodecIbTypes, TablesOfEntries) {
     base::Prng prng{14};
     for (int round = 0; round < kRounds; ++round) {
-        const AttributeData bytes = random_data(prng);
+        const AttributeData bytes = random_bytes<AttributeData>(prng);
         const auto slvl = as<ib_slvl_table_t>(bytes);
         const Sl2VlTable lanes = decode_sl2vl(bytes);
         for (std::uint8_t sl = 0; sl < 16; ++sl) {
@@ -128,7 +115,7 @@ TEST(CodecIbTypes, TablesOfEntries) {
 TEST(CodecIbTypes, SmInfoAndNotice) {
     base::Prng prng{15};
     for (int round = 0; round < kRounds; ++round) {
-        const AttributeData bytes = random_data(prng);
+        const AttributeData bytes = random_bytes<AttributeData>(prng);
         const auto sm_wire = as<ib_sm_info_t>(bytes);
         const SmInfo sm = decode_sm_info(bytes);
         EXPECT_EQ(sm.priority, ib_sminfo_get_priority(&sm_wire));

@@ -10,20 +10,10 @@
 
 #include "base/prng.hpp"
 #include "mad/codec.hpp"
+#include "random_bytes.hpp"
 
 namespace ibf::mad {
 namespace {
-
-constexpr int kRounds = 500;
-
-template <class Bytes>
-Bytes random_bytes(base::Prng& prng) {
-    Bytes bytes{};
-    for (std::uint8_t& octet : bytes) {
-        octet = static_cast<std::uint8_t>(prng.next());
-    }
-    return bytes;
-}
 
 /// One field: where libibmad has it, and our value of it.
 template <class Value>

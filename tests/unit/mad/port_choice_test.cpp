@@ -93,6 +93,22 @@ TEST_F(PortChoiceTest, PortsThatForbidAnSmOrHaveNoUmadArePassedOver) {
     EXPECT_NE(choice->passed_over[1].find("modprobe ib_umad"), std::string::npos);
 }
 
+TEST_F(PortChoiceTest, AClientMayAskWhereNoSmMayBe) {
+    add({.device = "mlx5_0", .cap_mask = "0x00000400"});
+    EXPECT_FALSE(choose());
+    EXPECT_EQ(choose({.use = UmadUse::client}).value().device, "mlx5_0");
+}
+
+TEST(UmadPort, IsADeviceAndAPort) {
+    EXPECT_EQ(parse_umad_port("").value().device, "");
+    EXPECT_EQ(parse_umad_port("mlx5_0").value().port, 0);
+    EXPECT_EQ(parse_umad_port("mlx5_0/2").value().device, "mlx5_0");
+    EXPECT_EQ(parse_umad_port("mlx5_0/2").value().port, 2);
+    for (const char* wrong : {"/", "/1", "mlx5_0/", "mlx5_0/0", "mlx5_0/256", "mlx5_0/1x", "mlx5_0/-1"}) {
+        EXPECT_EQ(parse_umad_port(wrong).error().kind, base::ErrorKind::usage) << wrong;
+    }
+}
+
 TEST_F(PortChoiceTest, ALinkedPortIsPreferredThenTheFirstInVersionOrder) {
     add({.device = "mlx5_10"});
     add({.device = "mlx5_2", .state = "1: DOWN"});

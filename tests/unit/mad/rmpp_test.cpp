@@ -1,4 +1,5 @@
 #include "mad/rmpp.hpp"
+#include "random_bytes.hpp"
 
 #include <gtest/gtest.h>
 
@@ -615,9 +616,7 @@ TEST(Rmpp, GarbageIsBounded) {
     std::size_t most_receiving = 0;
     for (int i = 0; i < 300'000; ++i) {
         WireMad mad;
-        for (std::uint8_t& octet : mad.bytes) {
-            octet = static_cast<std::uint8_t>(prng.next());
-        }
+        mad.bytes = random_bytes<MadBuffer>(prng);
         mad.bytes[0] = 1;
         mad.bytes[1] = 3;
         mad.bytes[3] = prng.below(2) == 0 ? 0x12 : 0x92;

@@ -10,13 +10,10 @@
 
 #include "base/prng.hpp"
 #include "mad/sa_mad.hpp"
+#include "random_bytes.hpp"
 
 namespace ibf::mad {
 namespace {
-
-unsigned number(auto value) {
-    return static_cast<unsigned>(value);
-}
 
 /// Constants of ib_types.h are in network order.
 unsigned host16(unsigned wire) {
@@ -25,11 +22,8 @@ unsigned host16(unsigned wire) {
 
 TEST(SaMadIbTypes, Struct) {
     base::Prng prng{7};
-    for (int round = 0; round < 500; ++round) {
-        MadBuffer bytes{};
-        for (std::uint8_t& octet : bytes) {
-            octet = static_cast<std::uint8_t>(prng.next());
-        }
+    for (int round = 0; round < kRounds; ++round) {
+        auto bytes = random_bytes<MadBuffer>(prng);
         bytes[0] = 1;
         bytes[1] = IB_MCLASS_SUBN_ADM;
         ib_sa_mad_t wire;

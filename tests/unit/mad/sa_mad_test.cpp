@@ -10,17 +10,13 @@
 #include <gtest/gtest.h>
 
 #include "base/prng.hpp"
+#include "random_bytes.hpp"
 
 namespace ibf::mad {
 namespace {
 
-constexpr int kRounds = 500;
-
 MadBuffer random_sa_bytes(base::Prng& prng) {
-    MadBuffer bytes{};
-    for (std::uint8_t& octet : bytes) {
-        octet = static_cast<std::uint8_t>(prng.next());
-    }
+    auto bytes = random_bytes<MadBuffer>(prng);
     bytes[0] = 1;
     bytes[1] = 3;
     return bytes;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/prng.hpp"
+#include "random_bytes.hpp"
 
 namespace ibf::mad {
 namespace {
@@ -127,10 +128,7 @@ TEST(Smp, RandomBytesParseOrAreRefused) {
     base::Prng prng{40};
     unsigned accepted = 0;
     for (int round = 0; round < 20000; ++round) {
-        MadBuffer bytes;
-        for (std::uint8_t& octet : bytes) {
-            octet = static_cast<std::uint8_t>(prng.next());
-        }
+        auto bytes = random_bytes<MadBuffer>(prng);
         bytes[0] = 1;
         bytes[1] = prng.below(2) == 0 ? 0x81 : 0x01;
         bytes[2] = 1;

@@ -47,6 +47,23 @@ TEST_F(CommandsTest, WhatIsWrongIsSaid) {
     EXPECT_EQ(say("  # a comment"), "ok\n");
 }
 
+TEST_F(CommandsTest, EventsOfAPort) {
+    EXPECT_EQ(say("events host-0001"),
+              "port-active 0\nport-error 0\nlid-change 0\nsm-change 0\n"
+              "client-reregister 0\npkey-change 0\nok\n");
+    mad::PortInfo info = sim.port_info(host, mad::PortNum{1});
+    info.state = mad::PortState::active;
+    info.lid = mad::Lid{7};
+    info.sm_lid = mad::Lid{1};
+    sim.set_port_info(host, mad::PortNum{1}, info);
+    info.state = mad::PortState::down;
+    sim.set_port_info(host, mad::PortNum{1}, info);
+    EXPECT_EQ(say("events host-0001/1"),
+              "port-active 1\nport-error 1\nlid-change 1\nsm-change 1\n"
+              "client-reregister 0\npkey-change 0\nok\n");
+    EXPECT_EQ(say("events nobody").substr(0, 7), "error: ");
+}
+
 TEST_F(CommandsTest, ReportsEndWithOk) {
     report.ports.push_back({.node = "host-0001",
                             .port = mad::PortNum{1},

@@ -180,6 +180,27 @@ TEST_F(ServerTest, ProgramsAtOnePortShareItAndTheDeadMakeRoom) {
     EXPECT_TRUE(asking.answer<Refused>(FrameKind::refused));
 }
 
+TEST_F(ServerTest, AQueuePairLivesAsLongAsItsProgram) {
+    auto first = std::make_unique<Peer>(*this);
+    Peer second(*this);
+    const QpRequest request{.place = at("host-0001"), .qp = 77, .reserved = 0};
+    first->send(FrameKind::open_qp, request);
+    EXPECT_TRUE(first->answer<Done>(FrameKind::done));
+    second.send(FrameKind::open_qp, request);
+    const std::optional<Refused> refused = second.answer<Refused>(FrameKind::refused);
+    ASSERT_TRUE(refused);
+    EXPECT_EQ(refused->error, EBUSY);
+    first.reset();
+    pass();
+    second.send(FrameKind::open_qp, request);
+    EXPECT_TRUE(second.answer<Done>(FrameKind::done));
+    second.send(FrameKind::mad, to_self(0), node_info_of_self());  // an SMP: only QP0 may send it
+    pass();
+    EXPECT_EQ(second.take(), "");
+    second.send(FrameKind::open_qp, request);
+    EXPECT_TRUE(second.answer<Refused>(FrameKind::refused));
+}
+
 TEST_F(ServerTest, IsSmLivesAsLongAsItsHolder) {
     Peer text(*this);
     auto holder = std::make_unique<Peer>(*this);
@@ -224,10 +245,10 @@ TEST_F(ServerTest, GarbageEndsOnlyItsOwnConnection) {
 }
 
 TEST_F(ServerTest, RandomFramesHarmNobody) {
-    constexpr std::array kKinds{FrameKind::ask_node,  FrameKind::ask_port,   FrameKind::open_port,
-                                FrameKind::take_issm, FrameKind::add_agent,  FrameKind::remove_agent,
-                                FrameKind::mad,       FrameKind::mad,        FrameKind::mad,
-                                FrameKind::done,      FrameKind::port_answer};
+    constexpr std::array kKinds{FrameKind::ask_node,  FrameKind::ask_port, FrameKind::open_port,
+                                FrameKind::take_issm, FrameKind::open_qp,  FrameKind::remove_agent,
+                                FrameKind::add_agent, FrameKind::mad,      FrameKind::mad,
+                                FrameKind::mad,       FrameKind::done,     FrameKind::port_answer};
     base::Prng prng(11);
     std::vector<std::unique_ptr<Peer>> peers;
     for (int round = 0; round < 4000; ++round) {

@@ -18,7 +18,7 @@ Netlist generate(std::string_view spec) {
     return netlist.value_or(Netlist{});
 }
 
-std::string failure(std::string_view spec) {
+std::string generate_failure(std::string_view spec) {
     const auto netlist = generate_netlist(spec);
     EXPECT_FALSE(netlist) << spec;
     return netlist ? "" : netlist.error().message;
@@ -40,18 +40,18 @@ std::size_t reached(const Topology& topology) {
     return queue.size();
 }
 
-struct Shape {
+struct Promise {
     const char* spec;
     std::size_t switches;
     std::size_t hosts;
     std::size_t links;
 };
 
-void PrintTo(const Shape& shape, std::ostream* out) {
-    *out << shape.spec;
+void PrintTo(const Promise& promise, std::ostream* out) {
+    *out << promise.spec;
 }
 
-class Generators : public testing::TestWithParam<Shape> {};
+class Generators : public testing::TestWithParam<Promise> {};
 
 TEST_P(Generators, DrawTheFabricTheyPromise) {
     const Netlist netlist = generate(GetParam().spec);
@@ -80,23 +80,24 @@ TEST_P(Generators, DrawTheFabricTheyPromise) {
 INSTANTIATE_TEST_SUITE_P(
     Families, Generators,
     testing::Values(
-        Shape{"fat-tree:radix=36", 54, 648, 1296}, Shape{"fat-tree:radix=16,levels=3", 320, 1024, 3072},
-        Shape{"fat-tree:radix=24,levels=3", 720, 3456, 10368},
-        Shape{"fat-tree:radix=36,levels=3", 1620, 11664, 34992},
-        Shape{"fat-tree:radix=64,levels=3,pods=44", 3840, 45056, 135168},
-        Shape{"fat-tree:radix=8,levels=4", 448, 512, 2048},
-        Shape{"fat-tree:radix=36,taper=2,parallel=2,hosts=20", 24, 360, 576},
-        Shape{"fat-tree:radix=8,levels=3,parallel=2,pods=2", 12, 16, 48},
-        Shape{"torus:8x8x8,hosts=2", 512, 1024, 2560}, Shape{"torus:2x3", 6, 6, 15},
-        Shape{"torus:1", 1, 1, 1}, Shape{"mesh:4x4", 16, 16, 40}, Shape{"mesh:2x2x2x2x2x2", 64, 64, 256},
-        Shape{"hypercube:dim=6", 64, 64, 256}, Shape{"hyperx:4x4x4,parallel=2,hosts=3", 64, 192, 768},
-        Shape{"dragonfly:a=4,p=2,h=2", 36, 72, 162}, Shape{"dragonfly:a=4,p=2,h=2,g=5", 20, 40, 90},
-        Shape{"dragonfly:a=4,g=1", 4, 8, 14}, Shape{"dragonfly+", 40, 80, 200},
-        Shape{"dragonfly+:groups=3,leaves=2,spines=2,hosts=2,global=3", 12, 12, 33},
-        Shape{"random:switches=32,degree=4,hosts=2,seed=7", 32, 64, 128},
-        Shape{"random:31,degree=6", 31, 31, 124}, Shape{"random:4,degree=3", 4, 4, 10},
-        Shape{"ring:4", 4, 4, 8}, Shape{"ring:2,hosts=0", 2, 0, 1}, Shape{"star:8,hosts=2", 9, 16, 24},
-        Shape{"single:8", 1, 8, 8}, Shape{"back-to-back", 0, 2, 1}));
+        Promise{"fat-tree:radix=36", 54, 648, 1296}, Promise{"fat-tree:radix=16,levels=3", 320, 1024, 3072},
+        Promise{"fat-tree:radix=24,levels=3", 720, 3456, 10368},
+        Promise{"fat-tree:radix=36,levels=3", 1620, 11664, 34992},
+        Promise{"fat-tree:radix=64,levels=3,pods=44", 3840, 45056, 135168},
+        Promise{"fat-tree:radix=8,levels=4", 448, 512, 2048},
+        Promise{"fat-tree:radix=36,taper=2,parallel=2,hosts=20", 24, 360, 576},
+        Promise{"fat-tree:radix=8,levels=3,parallel=2,pods=2", 12, 16, 48},
+        Promise{"torus:8x8x8,hosts=2", 512, 1024, 2560}, Promise{"torus:2x3", 6, 6, 15},
+        Promise{"torus:1", 1, 1, 1}, Promise{"mesh:4x4", 16, 16, 40},
+        Promise{"mesh:2x2x2x2x2x2", 64, 64, 256}, Promise{"hypercube:dim=6", 64, 64, 256},
+        Promise{"hyperx:4x4x4,parallel=2,hosts=3", 64, 192, 768},
+        Promise{"dragonfly:a=4,p=2,h=2", 36, 72, 162}, Promise{"dragonfly:a=4,p=2,h=2,g=5", 20, 40, 90},
+        Promise{"dragonfly:a=4,g=1", 4, 8, 14}, Promise{"dragonfly+", 40, 80, 200},
+        Promise{"dragonfly+:groups=3,leaves=2,spines=2,hosts=2,global=3", 12, 12, 33},
+        Promise{"random:switches=32,degree=4,hosts=2,seed=7", 32, 64, 128},
+        Promise{"random:31,degree=6", 31, 31, 124}, Promise{"random:4,degree=3", 4, 4, 10},
+        Promise{"ring:4", 4, 4, 8}, Promise{"ring:2,hosts=0", 2, 0, 1}, Promise{"star:8,hosts=2", 9, 16, 24},
+        Promise{"single:8", 1, 8, 8}, Promise{"back-to-back", 0, 2, 1}));
 
 TEST(Generate, FatTreeLevelsAreCabledFullyAndEvenly) {
     const Netlist netlist = generate("fat-tree:radix=8,levels=3,pods=3");
@@ -194,25 +195,26 @@ TEST(Generate, ThinningTakesTheStatedShare) {
 }
 
 TEST(Generate, NamesTheNearestWordOrTheRange) {
-    EXPECT_NE(failure("fat-tee").find("did you mean fat-tree?"), std::string::npos);
-    EXPECT_NE(failure("fat-tree:radx=8").find("did you mean radix?"), std::string::npos);
-    EXPECT_NE(failure("torus:8x8,host=2").find("did you mean hosts?"), std::string::npos);
-    EXPECT_NE(failure("torus:0x8").find("from 1 to 254"), std::string::npos);
-    EXPECT_NE(failure("torus:8x").find("from 1 to 254"), std::string::npos);
-    EXPECT_NE(failure("torus:1x1x1x1x1x1x1").find("1 to 6"), std::string::npos);
-    EXPECT_NE(failure("ring:1").find("from 2 to 10000"), std::string::npos);
-    EXPECT_NE(failure("ring:4,speed=ZDR").find("one of SDR"), std::string::npos);
-    EXPECT_NE(failure("ring:4,width=3").find("1, 2, 4, 8 or 12"), std::string::npos);
-    EXPECT_NE(failure("ring:4,missing-links=nan").find("from 0 to 0.95"), std::string::npos);
-    EXPECT_NE(failure("ring:4,hosts").find("hosts needs a value"), std::string::npos);
-    EXPECT_NE(failure("ring:4,hosts=1,hosts=2").find("given twice"), std::string::npos);
-    EXPECT_NE(failure("back-to-back:4").find("no key \"4\""), std::string::npos);
-    EXPECT_NE(failure("fat-tree:radix=7").find("even"), std::string::npos);
-    EXPECT_NE(failure("fat-tree:radix=36,taper=3,hosts=28").find("0 to 27 hosts"), std::string::npos);
-    EXPECT_NE(failure("fat-tree:radix=8,pods=9").find("1 to 8"), std::string::npos);
-    EXPECT_NE(failure("fat-tree:radix=8,parallel=3").find("divide"), std::string::npos);
-    EXPECT_NE(failure("random:33,degree=5").find("even"), std::string::npos);
-    EXPECT_NE(failure("dragonfly:a=4,h=2,g=10").find("1 to 9 groups"), std::string::npos);
+    EXPECT_NE(generate_failure("fat-tee").find("did you mean fat-tree?"), std::string::npos);
+    EXPECT_NE(generate_failure("fat-tree:radx=8").find("did you mean radix?"), std::string::npos);
+    EXPECT_NE(generate_failure("torus:8x8,host=2").find("did you mean hosts?"), std::string::npos);
+    EXPECT_NE(generate_failure("torus:0x8").find("from 1 to 254"), std::string::npos);
+    EXPECT_NE(generate_failure("torus:8x").find("from 1 to 254"), std::string::npos);
+    EXPECT_NE(generate_failure("torus:1x1x1x1x1x1x1").find("1 to 6"), std::string::npos);
+    EXPECT_NE(generate_failure("ring:1").find("from 2 to 10000"), std::string::npos);
+    EXPECT_NE(generate_failure("ring:4,speed=ZDR").find("one of SDR"), std::string::npos);
+    EXPECT_NE(generate_failure("ring:4,width=3").find("1, 2, 4, 8 or 12"), std::string::npos);
+    EXPECT_NE(generate_failure("ring:4,missing-links=nan").find("from 0 to 0.95"), std::string::npos);
+    EXPECT_NE(generate_failure("ring:4,hosts").find("hosts needs a value"), std::string::npos);
+    EXPECT_NE(generate_failure("ring:4,hosts=1,hosts=2").find("given twice"), std::string::npos);
+    EXPECT_NE(generate_failure("back-to-back:4").find("no key \"4\""), std::string::npos);
+    EXPECT_NE(generate_failure("fat-tree:radix=7").find("even"), std::string::npos);
+    EXPECT_NE(generate_failure("fat-tree:radix=36,taper=3,hosts=28").find("0 to 27 hosts"),
+              std::string::npos);
+    EXPECT_NE(generate_failure("fat-tree:radix=8,pods=9").find("1 to 8"), std::string::npos);
+    EXPECT_NE(generate_failure("fat-tree:radix=8,parallel=3").find("divide"), std::string::npos);
+    EXPECT_NE(generate_failure("random:33,degree=5").find("even"), std::string::npos);
+    EXPECT_NE(generate_failure("dragonfly:a=4,h=2,g=10").find("1 to 9 groups"), std::string::npos);
 }
 
 TEST(Generate, RefusesWhatIsTooLargeBeforeDrawingIt) {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "mad/codec.hpp"
+#include "parse_failure.hpp"
 #include "routing/netlist.hpp"
 
 namespace ibf::routing {
@@ -23,12 +24,6 @@ constexpr const char* kSwitches =
     "0x11,49152,10240,274,19,32,1\nEND_SWITCHES\n";
 constexpr const char* kLinks =
     "START_LINKS\nNodeGuid1,PortNum1,NodeGuid2,PortNum2\n0x11,1,0x20,1\nEND_LINKS\n";
-
-std::string failure(const std::string& text) {
-    const auto netlist = parse_netlist(text, "t");
-    EXPECT_FALSE(netlist);
-    return netlist ? "" : netlist.error().message;
-}
 
 TEST(TextDbCsv, TurnsRowsIntoDevicesAndTheirBytes) {
     // Sections in another order than they are needed in, with one between them that is not read.
@@ -87,19 +82,19 @@ TEST(TextDbCsv, TakesFdr10FromTheVendorsSection) {
 }
 
 TEST(TextDbCsv, RefusesWhatIsCutOffOrRefersToNothing) {
-    EXPECT_NE(failure(kNodes).find("no LINKS section"), std::string::npos);
-    EXPECT_NE(
-        failure("START_NODES\nNodeGUID\nEND_NODES\nSTART_LINKS\nNodeGuid1\nEND_LINKS\n").find("no node"),
-        std::string::npos);
-    EXPECT_NE(failure(kLinks).find("no NODES section"), std::string::npos);
-    EXPECT_NE(
-        failure(std::string(kNodes) + "START_LINKS\nNodeGuid1,PortNum1,NodeGuid2,PortNum2\n").find("cut off"),
-        std::string::npos);
+    EXPECT_NE(parse_failure(kNodes).find("no LINKS section"), std::string::npos);
+    EXPECT_NE(parse_failure("START_NODES\nNodeGUID\nEND_NODES\nSTART_LINKS\nNodeGuid1\nEND_LINKS\n")
+                  .find("no node"),
+              std::string::npos);
+    EXPECT_NE(parse_failure(kLinks).find("no NODES section"), std::string::npos);
+    EXPECT_NE(parse_failure(std::string(kNodes) + "START_LINKS\nNodeGuid1,PortNum1,NodeGuid2,PortNum2\n")
+                  .find("cut off"),
+              std::string::npos);
     const std::string links = std::string(kNodes) + "START_LINKS\nNodeGuid1,PortNum1,NodeGuid2,PortNum2\n";
-    EXPECT_TRUE(failure(links + "0x11,1,0x99,1\nEND_LINKS\n").starts_with("t:8: "));
-    EXPECT_TRUE(failure(links + "0x11,3,0x20,1\nEND_LINKS\n").starts_with("t:8: "));
-    EXPECT_TRUE(failure(links + "0x11,1,0x20\nEND_LINKS\n").starts_with("t:8: "));
-    EXPECT_TRUE(failure("START_NODES\nNodeDesc,NumPorts,NodeType,NodeGUID\n\"x\",1,9,0x1\nEND_NODES\n")
+    EXPECT_TRUE(parse_failure(links + "0x11,1,0x99,1\nEND_LINKS\n").starts_with("t:8: "));
+    EXPECT_TRUE(parse_failure(links + "0x11,3,0x20,1\nEND_LINKS\n").starts_with("t:8: "));
+    EXPECT_TRUE(parse_failure(links + "0x11,1,0x20\nEND_LINKS\n").starts_with("t:8: "));
+    EXPECT_TRUE(parse_failure("START_NODES\nNodeDesc,NumPorts,NodeType,NodeGUID\n\"x\",1,9,0x1\nEND_NODES\n")
                     .starts_with("t:3: "));
 }
 

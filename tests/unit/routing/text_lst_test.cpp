@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "parse_failure.hpp"
 #include "routing/netlist.hpp"
 
 namespace ibf::routing {
@@ -13,12 +14,6 @@ constexpr const char* kSwitch =
 constexpr const char* kHost =
     "{ CA-SM Ports:02 SystemGUID:0000000000000000 NodeGUID:0000000000000020 PortGUID:0000000000000022 "
     "VenID:000002C9 DevID:10210000 Rev:00000000 {host mlx5_0} LID:00b5 PN:02 } ";
-
-std::string failure(const std::string& text) {
-    const auto netlist = parse_netlist(text, "t");
-    EXPECT_FALSE(netlist);
-    return netlist ? "" : netlist.error().message;
-}
 
 TEST(TextLst, ReadsHexadecimalEndsAndTheRate) {
     const auto netlist = parse_netlist(
@@ -54,16 +49,16 @@ TEST(TextLst, ACableGivenFromBothEndsIsOne) {
 
 TEST(TextLst, RefusesDamagedLines) {
     const std::string good = std::string(kHost) + kSwitch + "PHY=4x LOG=ACT\n";
-    EXPECT_TRUE(failure(good + "{ SW Ports:41\n").starts_with("t:2: "));
-    EXPECT_TRUE(failure(good + "noise\n").starts_with("t:2: "));
-    EXPECT_TRUE(failure(good + kHost + "\n").starts_with("t:2: "));
-    EXPECT_TRUE(failure(good + "{ XX NodeGUID:1 } {}\n").starts_with("t:2: "));
+    EXPECT_TRUE(parse_failure(good + "{ SW Ports:41\n").starts_with("t:2: "));
+    EXPECT_TRUE(parse_failure(good + "noise\n").starts_with("t:2: "));
+    EXPECT_TRUE(parse_failure(good + kHost + "\n").starts_with("t:2: "));
+    EXPECT_TRUE(parse_failure(good + "{ XX NodeGUID:1 } {}\n").starts_with("t:2: "));
     std::string other_port = good + kSwitch + kHost + "PHY=4x\n";
     other_port.replace(other_port.rfind("PN:02"), 5, "PN:01");
-    EXPECT_NE(failure(other_port).find("line 1"), std::string::npos) << "port 12 leads to two places";
+    EXPECT_NE(parse_failure(other_port).find("line 1"), std::string::npos) << "port 12 leads to two places";
     std::string out_of_range = good;
     out_of_range.replace(out_of_range.find("PN:02"), 5, "PN:03");
-    EXPECT_NE(failure(out_of_range).find("ports 1 to 2"), std::string::npos);
+    EXPECT_NE(parse_failure(out_of_range).find("ports 1 to 2"), std::string::npos);
 }
 
 }  // namespace

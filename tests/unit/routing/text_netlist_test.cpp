@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "parse_failure.hpp"
 #include "routing/netlist.hpp"
 
 namespace ibf::routing {
@@ -15,12 +16,6 @@ Netlist parse(const std::string& text) {
     auto netlist = parse_netlist(text, "t");
     EXPECT_TRUE(netlist) << netlist.error().message;
     return netlist.value_or(Netlist{});
-}
-
-std::string failure(const std::string& text) {
-    const auto netlist = parse_netlist(text, "t");
-    EXPECT_FALSE(netlist);
-    return netlist ? "" : netlist.error().message;
 }
 
 bool warns(const Netlist& netlist, const std::string& text) {
@@ -154,33 +149,33 @@ TEST(TextNetlist, LeavesOutCablesToNodesThatAreNotDescribed) {
 }
 
 TEST(TextNetlist, RefusesContradictionsWithBothLines) {
-    const std::string ends =
-        failure("Switch 2 \"a\"\n[1] \"b\"[1]\nSwitch 2 \"b\"\n[1] \"c\"[1]\nSwitch 2 \"c\"\n[1] \"b\"[1]\n");
+    const std::string ends = parse_failure(
+        "Switch 2 \"a\"\n[1] \"b\"[1]\nSwitch 2 \"b\"\n[1] \"c\"[1]\nSwitch 2 \"c\"\n[1] \"b\"[1]\n");
     EXPECT_TRUE(ends.starts_with("t:2: ")) << ends;
     EXPECT_NE(ends.find("line 4"), std::string::npos) << ends;
-    const std::string port = failure("Switch 3 \"a\"\n[1] \"a\"[2]\n[1] \"a\"[3]\n");
+    const std::string port = parse_failure("Switch 3 \"a\"\n[1] \"a\"[2]\n[1] \"a\"[3]\n");
     EXPECT_TRUE(port.starts_with("t:3: ")) << port;
     EXPECT_NE(port.find("line 2"), std::string::npos) << port;
-    const std::string guid = failure("caguid=0x7\nCa 1 \"a\"\ncaguid=0x7\nCa 1 \"b\"\n");
+    const std::string guid = parse_failure("caguid=0x7\nCa 1 \"a\"\ncaguid=0x7\nCa 1 \"b\"\n");
     EXPECT_TRUE(guid.starts_with("t:4: ")) << guid;
     EXPECT_NE(guid.find("line 2"), std::string::npos) << guid;
-    const std::string name = failure("Hca 1 \"a\"\nHca 1 \"a\"\n");
+    const std::string name = parse_failure("Hca 1 \"a\"\nHca 1 \"a\"\n");
     EXPECT_NE(name.find("line 1"), std::string::npos) << name;
 }
 
 TEST(TextNetlist, RefusesWhatItCannotRead) {
-    EXPECT_TRUE(failure("Hca 1 \"a\"\n[2] \"a\"[1]\n").starts_with("t:2: "));
-    EXPECT_TRUE(failure("Hca 1 \"a\"\n[1] \"a\"[2]\n").starts_with("t:2: "));
-    EXPECT_TRUE(failure("Hca 1 \"a\"\n[1] \"a\"[0]\n").starts_with("t:2: "));
-    EXPECT_TRUE(failure("Hca 1 \"a\"\n[1 \"a\"[1]\n").starts_with("t:2: "));
-    EXPECT_TRUE(failure("Hca 1 \"a\"\n[1] a\n").starts_with("t:2: "));
-    EXPECT_TRUE(failure("Hca 1 \"a\"\n[1](2 \"a\"[1]\n").starts_with("t:2: "));
-    EXPECT_TRUE(failure("[1] \"a\"[1]\nHca 1 \"a\"\n").starts_with("t:1: "));
-    EXPECT_TRUE(failure("Hca 1 \"a\"\nSwitch 255 \"b\"\n").starts_with("t:2: "));
-    EXPECT_TRUE(failure("Hca 1 \"a\"\nSwitch 3 \"b\n").starts_with("t:2: "));
-    EXPECT_TRUE(failure("Hca 1 \"a\"\nHca 1 \"a\x0f\"\n").starts_with("t:2: "));
-    EXPECT_TRUE(failure("Hca 1 \"a\"\ncaguid=0xxyz\n").starts_with("t:2: "));
-    EXPECT_TRUE(failure("Hca 1 \"a\"\ninclude \"other\"\n").starts_with("t:2: "));
+    EXPECT_TRUE(parse_failure("Hca 1 \"a\"\n[2] \"a\"[1]\n").starts_with("t:2: "));
+    EXPECT_TRUE(parse_failure("Hca 1 \"a\"\n[1] \"a\"[2]\n").starts_with("t:2: "));
+    EXPECT_TRUE(parse_failure("Hca 1 \"a\"\n[1] \"a\"[0]\n").starts_with("t:2: "));
+    EXPECT_TRUE(parse_failure("Hca 1 \"a\"\n[1 \"a\"[1]\n").starts_with("t:2: "));
+    EXPECT_TRUE(parse_failure("Hca 1 \"a\"\n[1] a\n").starts_with("t:2: "));
+    EXPECT_TRUE(parse_failure("Hca 1 \"a\"\n[1](2 \"a\"[1]\n").starts_with("t:2: "));
+    EXPECT_TRUE(parse_failure("[1] \"a\"[1]\nHca 1 \"a\"\n").starts_with("t:1: "));
+    EXPECT_TRUE(parse_failure("Hca 1 \"a\"\nSwitch 255 \"b\"\n").starts_with("t:2: "));
+    EXPECT_TRUE(parse_failure("Hca 1 \"a\"\nSwitch 3 \"b\n").starts_with("t:2: "));
+    EXPECT_TRUE(parse_failure("Hca 1 \"a\"\nHca 1 \"a\x0f\"\n").starts_with("t:2: "));
+    EXPECT_TRUE(parse_failure("Hca 1 \"a\"\ncaguid=0xxyz\n").starts_with("t:2: "));
+    EXPECT_TRUE(parse_failure("Hca 1 \"a\"\ninclude \"other\"\n").starts_with("t:2: "));
 }
 
 TEST(TextNetlist, TakesBadLidsAsNone) {
@@ -228,7 +223,7 @@ TEST(TextNetlist, BoundsPorts) {
     for (int i = 0; i < 9000; ++i) {
         text += "Switch 254 \"s" + std::to_string(i) + "\"\n";
     }
-    EXPECT_NE(failure(text).find("no InfiniBand subnet is that large"), std::string::npos);
+    EXPECT_NE(parse_failure(text).find("no InfiniBand subnet is that large"), std::string::npos);
 }
 
 }  // namespace

@@ -210,6 +210,34 @@ TEST(Desk, ATableGoesByRmppAndChangesGoToTheRegistry) {
     EXPECT_EQ(bench.out.for_registry.size(), 1U);
 }
 
+TEST(Desk, TellsWhoAskedAndHowLongAnAnswerTook) {
+    using std::chrono::milliseconds;
+    DeskBench bench;
+    bench.desk.on_mad(bench.wire(bench.path(), 3, 1), bench.now, bench.out);
+    bench.desk.on_mad(bench.wire(bench.path(), 3, 1), bench.now, bench.out);
+    bench.desk.on_mad(bench.wire(bench.path(), 4, 1), bench.now, bench.out);
+    bench.desk.on_mad(bench.wire(SaBench::request(SaMethod::set, SaAttribute::mc_member_record, {}), 4, 2),
+                      bench.now, bench.out);
+    ASSERT_TRUE(bench.desk.serve(bench.now += milliseconds{1}, bench.out));
+    EXPECT_EQ(bench.desk.activity(bench.now).latencies.count, 0U)
+        << "not sent yet, for all that the desk knows";
+    ASSERT_TRUE(bench.desk.serve(bench.now += milliseconds{1}, bench.out));
+    bench.desk.on_time(bench.now += milliseconds{5}, bench.out);
+    const fabric::SaActivity activity = bench.desk.activity(bench.now);
+    EXPECT_EQ(activity.requests, 4U);
+    EXPECT_EQ(activity.answered, 2U);
+    EXPECT_EQ(activity.duplicates, 1U);
+    ASSERT_EQ(activity.by_kind.size(), 2U);
+    EXPECT_EQ(activity.by_kind[0].requests, 3U);
+    EXPECT_EQ(activity.by_kind[0].latencies.count, 2U);
+    EXPECT_EQ(activity.by_kind[0].latencies.max, milliseconds{7});
+    EXPECT_EQ(activity.by_kind[1].latencies.count, 0U) << "a join is answered elsewhere";
+    ASSERT_EQ(activity.clients.size(), 2U);
+    EXPECT_EQ(activity.clients[0].lid, mad::Lid{3});
+    EXPECT_EQ(activity.clients[0].requests, 2U);
+    EXPECT_EQ(activity.clients[0].duplicates, 1U);
+}
+
 TEST(Desk, GarbageIsCounted) {
     DeskBench bench;
     base::Prng prng(5);

@@ -36,6 +36,66 @@ TEST(Records, KeysNarrowAndOthersMatch) {
     EXPECT_EQ(SaBench::field(by({{"LID", h5.lids.base.value()}}), 0, "NodeType"), 1U);
 }
 
+/// A fabric whose lane tables have been read.
+void read_lanes(SaBench& bench) {
+    ASSERT_TRUE(bench.lab.run_until(
+        [&] {
+            const auto lanes = bench.lab.snapshot().lanes;
+            return lanes && lanes->read == lanes->devices;
+        },
+        std::chrono::seconds{60}));
+    bench.refresh();
+}
+
+TEST(Records, LanesAreToldOnceTheyAreRead) {
+    SaBench bench(t2());
+    const auto count = [&](SaAttribute attribute, Fields fields) {
+        return bench.ask(SaMethod::get_table, attribute, fields).count();
+    };
+    EXPECT_EQ(count(SaAttribute::sl_to_vl_table_record, {}), 0U) << "not read yet";
+    EXPECT_EQ(count(SaAttribute::vl_arb_record, {}), 0U);
+    read_lanes(bench);
+    const std::size_t leaf = bench.lab.sim.netlist().nodes[bench.lab.node("leaf1")].ports.size();
+    const std::size_t spine = bench.lab.sim.netlist().nodes[bench.lab.node("spine1")].ports.size();
+    EXPECT_EQ(count(SaAttribute::sl_to_vl_table_record, {}), 2 * leaf * leaf + 2 * spine * spine + 8);
+    EXPECT_EQ(count(SaAttribute::vl_arb_record, {}), 4 * (2 * leaf + 2 * spine + 8));
+    const std::uint64_t lid = bench.end("leaf1").lids.base.value();
+    EXPECT_EQ(count(SaAttribute::sl_to_vl_table_record, {{"LID", lid}}), leaf * leaf);
+    EXPECT_EQ(count(SaAttribute::sl_to_vl_table_record, {{"LID", lid}, {"OutputPortNum", 3}}), leaf);
+    EXPECT_EQ(count(SaAttribute::sl_to_vl_table_record, {{"LID", lid}, {"SL1toVL", 1}}), leaf * leaf);
+    EXPECT_EQ(count(SaAttribute::sl_to_vl_table_record, {{"LID", lid}, {"SL1toVL", 2}}), 0U);
+    EXPECT_EQ(count(SaAttribute::sl_to_vl_table_record, {{"OutputPortNum", leaf}}), 8U)
+        << "no such port of a switch; of adapters the port is not compared";
+    const sa::Answer one = bench.ask(SaMethod::get, SaAttribute::sl_to_vl_table_record,
+                                     {{"LID", lid}, {"InputPortNum", 2}, {"OutputPortNum", 3}});
+    ASSERT_EQ(one.count(), 1U);
+    EXPECT_EQ(SaBench::field(one, 0, "InputPortNum"), 2U);
+    EXPECT_EQ(SaBench::field(one, 0, "OutputPortNum"), 3U);
+    EXPECT_EQ(SaBench::field(one, 0, "SL9toVL"), 1U) << "of eight lanes";
+    EXPECT_EQ(one.type->size(), 16U);
+}
+
+// An adapter has one table, whatever ports the asker names; blocks that a port cannot hold are empty.
+TEST(Records, LanesOfAnAdapterAndBlocksThatAreNot) {
+    SaBench bench(t2());
+    read_lanes(bench);
+    const std::uint64_t lid = bench.end("h3").lids.base.value();
+    const sa::Answer map = bench.ask(SaMethod::get, SaAttribute::sl_to_vl_table_record,
+                                     {{"LID", lid}, {"InputPortNum", 0}, {"OutputPortNum", 0}});
+    ASSERT_EQ(map.count(), 1U);
+    EXPECT_EQ(SaBench::field(map, 0, "OutputPortNum"), 1U);
+    for (std::uint64_t block = 1; block <= 4; ++block) {
+        const sa::Answer answer = bench.ask(SaMethod::get, SaAttribute::vl_arb_record,
+                                            {{"LID", lid}, {"OutputPortNum", 0}, {"BlockNum", block}});
+        ASSERT_EQ(answer.count(), 1U) << block;
+        EXPECT_EQ(SaBench::field(answer, 0, "BlockNum"), block);
+        EXPECT_EQ(answer.type->size(), 72U);
+        EXPECT_EQ(answer.records[9], block == 1 ? 64 : 0) << "weight of the first entry, VL 0";
+    }
+    EXPECT_EQ(bench.ask(SaMethod::get, SaAttribute::vl_arb_record, {{"LID", lid}, {"BlockNum", 5}}).count(),
+              0U);
+}
+
 // C108: with modifier bit 31 CapabilityMask names bits that must all be set.
 TEST(FieldCase, C108_capability_bits) {
     SaBench bench(t2());

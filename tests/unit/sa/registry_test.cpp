@@ -30,6 +30,39 @@ TEST(FieldCase, C93_ipoib_joins_the_broadcast_group) {
         << bench.out.events[0].text;
 }
 
+// C93: IPoIB on a partition without a broadcast group is refused, and the partition named. Linux sends no
+// more than for one that has it.
+TEST(FieldCase, C93_a_partition_without_ipoib) {
+    RegistryBench bench(t2());
+    const auto join = [&] {
+        return bench.send("h1", bench.member(SaMethod::set, "h1",
+                                             mad::ipoib_broadcast(mad::PKey{0x8005}, mad::kScopeLinkLocal),
+                                             {{"P_Key", 0x8005}, {"JoinState", 1}}));
+    };
+    EXPECT_EQ(join().header.status, mad::kSaRequestInvalid);
+    ASSERT_EQ(bench.out.events.size(), 1U);
+    EXPECT_NE(bench.out.events[0].text.find("partition 0x8005 has no IPoIB group"), std::string::npos)
+        << bench.out.events[0].text;
+    EXPECT_EQ(join().header.status, mad::kSaRequestInvalid);
+    EXPECT_TRUE(bench.out.events.empty()) << "told once";
+}
+
+// C100: a port that names itself with the link-local prefix is meant, with a foreign one nobody.
+TEST(FieldCase, C100_prefixes_of_a_join) {
+    RegistryBench bench(t2());
+    constexpr std::uint64_t kOurs = 0xfec0000000000001ULL;
+    bench.config.subnet_prefix = kOurs;
+    bench.registry.replace_config(bench.config);
+    const auto join = [&](std::uint64_t prefix) {
+        mad::SaMad mad = bench.member(SaMethod::set, "h1", kBroadcast, {{"P_Key", 0xFFFF}, {"JoinState", 1}});
+        bench.gid(mad, "PortGID", 16, prefix, bench.end("h1").guid.value());
+        return bench.send("h1", mad).header.status;
+    };
+    EXPECT_EQ(join(kOurs), 0);
+    EXPECT_EQ(join(0xfe80000000000000ULL), 0);
+    EXPECT_EQ(join(0xfec0000000000002ULL), mad::kSaInvalidGid);
+}
+
 TEST(Registry, MlidsAreUsedAgainAndNeverTwice) {
     RegistryBench bench(t2());
     for (std::uint64_t group = 1; group <= 19; ++group) {
@@ -132,6 +165,73 @@ TEST(FieldCase, C103_hosts_that_come_and_go) {
     bench.out = {};
     bench.registry.on_time(bench.now + std::chrono::seconds{5}, bench.out);
     EXPECT_TRUE(bench.out.wire.empty()) << "answered: not sent again";
+}
+
+/// The bench's fabric with other P_Keys at a host's port.
+std::shared_ptr<const sa::View> with_pkeys(const RegistryBench& bench, const std::string& host,
+                                           std::initializer_list<std::uint16_t> keys) {
+    auto snapshot = std::make_shared<fabric::Snapshot>(bench.view->snapshot());
+    auto fabric = std::make_shared<fabric::Fabric>(*snapshot->fabric);
+    mad::PKeyBlock block;
+    std::size_t at = 0;
+    for (const std::uint16_t key : keys) {
+        block.keys[at++] = mad::PKey{key};
+    }
+    fabric->nodes[bench.end(host).at.node].ports[1].pkeys = {block};
+    snapshot->fabric = fabric;
+    return std::make_shared<sa::View>(snapshot);
+}
+
+// C103: a subscriber of another partition hears nothing of a host, neither that it goes nor that it comes;
+// one of the same partition hears each once.
+TEST(FieldCase, C103_only_partners_hear_of_a_host) {
+    RegistryBench bench(t2());
+    for (const char* host : {"h1", "h2"}) {
+        ASSERT_EQ(bench.send(host, inform(64, 3)).header.status, 0);
+        ASSERT_EQ(bench.send(host, inform(65, 3)).header.status, 0);
+    }
+    const auto whole = with_pkeys(bench, "h2", {0x8005});
+    bench.lab.inject("remove-node h7");
+    bench.lab.advance(std::chrono::seconds{15});
+    bench.refresh();
+    const auto without = with_pkeys(bench, "h2", {0x8005});
+    const auto heard = [&](const std::shared_ptr<const sa::View>& view) {
+        bench.out = {};
+        bench.registry.on_fabric(view, bench.now, bench.out);
+        std::vector<mad::Lid> lids;
+        for (const mad::WireMad& wire : bench.out.wire) {
+            lids.push_back(wire.address.lid);
+        }
+        return lids;
+    };
+    EXPECT_TRUE(heard(whole).empty());
+    const std::vector<mad::Lid> partner{bench.end("h1").lids.base};
+    EXPECT_EQ(heard(without), partner);
+    EXPECT_EQ(heard(whole), partner);
+}
+
+// C104: a subscriber whose LID moves keeps its QP and path bits, and is reported to where it is now; to
+// subscribe once more along another path moves it as well, and makes no second subscription.
+TEST(FieldCase, C104_a_subscriber_that_moves) {
+    RegistryBench bench(t2());
+    mad::WireMad wire{mad::encode_sa_mad(inform(65, 3)), {}, {}};
+    wire.address.lid = bench.end("h2").lids.base;
+    wire.address.qp = 77;
+    bench.registry.on_request(wire, *bench.view, bench.now, bench.out);
+    auto snapshot = std::make_shared<fabric::Snapshot>(bench.view->snapshot());
+    auto fabric = std::make_shared<fabric::Fabric>(*snapshot->fabric);
+    mad::PortInfo& info = fabric->nodes[bench.end("h2").at.node].ports[1].info;
+    info.lid = mad::Lid{400};
+    snapshot->fabric = fabric;
+    bench.registry.on_fabric(std::make_shared<sa::View>(snapshot), bench.now, bench.out);
+    ASSERT_EQ(bench.registry.tables()->subscriptions.size(), 1U);
+    EXPECT_EQ(bench.registry.tables()->subscriptions[0]->lid, mad::Lid{400});
+    EXPECT_EQ(bench.registry.tables()->subscriptions[0]->qpn, 77U);
+    wire.address.sl = mad::Sl{2};
+    bench.registry.on_request(wire, *bench.view, bench.now, bench.out);
+    ASSERT_EQ(bench.registry.tables()->subscriptions.size(), 1U);
+    EXPECT_EQ(bench.registry.tables()->subscriptions[0]->sl, mad::Sl{2});
+    EXPECT_EQ(bench.registry.tables()->subscriptions[0]->lid, wire.address.lid);
 }
 
 // C104: reports go to the QP that subscribed; who never answers is given up.

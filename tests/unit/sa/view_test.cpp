@@ -1,5 +1,8 @@
 #include "daemon/sa/view.hpp"
 
+#include <array>
+
+#include "base/prng.hpp"
 #include "sa_bench.hpp"
 
 namespace ibf::test {
@@ -46,6 +49,87 @@ TEST(SaView, WalksAreThoseOfThePackets) {
     EXPECT_GT(checked, 100U);
 }
 
+/// Every pair's limits against the walks that they stand for.
+void expect_limits_of_walks(const sa::View& view) {
+    for (const sa::End& a : view.ends()) {
+        for (const sa::End& b : view.ends()) {
+            const auto there = view.walk(a, b.lids.base);
+            const auto back = view.walk(b, a.lids.base);
+            const auto one = view.limits(a, a.lids.base, b, b.lids.base, sa::Ways::there);
+            const auto both = view.limits(a, a.lids.base, b, b.lids.base, sa::Ways::there_and_back);
+            ASSERT_EQ(one.has_value(), there.has_value());
+            ASSERT_EQ(both.has_value(), there && back);
+            if (one) {
+                EXPECT_EQ(*one, there->limits);
+            }
+            if (both) {
+                EXPECT_EQ(both->mtu, std::min(there->limits.mtu, back->limits.mtu));
+                EXPECT_EQ(both->rate, std::min(there->limits.rate, back->limits.rate));
+            }
+        }
+    }
+}
+
+TEST(SaView, LimitsAreThoseOfTheWalksWhateverTheCablesRunAt) {
+    for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U, 6U}) {
+        base::Prng prng{seed};
+        routing::Netlist net = netlist("fat-tree:radix=4,levels=3");
+        constexpr std::array kSpeeds{mad::LinkSpeed::qdr, mad::LinkSpeed::edr, mad::LinkSpeed::hdr};
+        for (routing::NetlistNode& node : net.nodes) {
+            for (routing::NetlistPort& port : node.ports) {
+                if (port.peer_node && seed > 1) {  // the first stays uniform
+                    const mad::LinkSpeed speed = kSpeeds[prng.below(kSpeeds.size())];
+                    port.speed = speed;
+                    net.nodes[*port.peer_node].ports[port.peer_port.value()].speed = speed;
+                }
+            }
+        }
+        SaBench bench(net);
+        EXPECT_TRUE(bench.view->proved());
+        expect_limits_of_walks(*bench.view);
+    }
+}
+
+TEST(SaView, NothingIsTakenAsProvedThatIsNotInForce) {
+    SaBench bench(netlist("fat-tree:radix=4,levels=3"));
+    const fabric::Snapshot up = bench.lab.snapshot();
+    const auto hosts = [](const sa::View& view) {
+        std::vector<const sa::End*> found;
+        for (const sa::End& end : view.ends()) {
+            if (!end.is_switch) {
+                found.push_back(&end);
+            }
+        }
+        return found;
+    };
+    // A switch holds another table than the proved one: from there one host is not reached.
+    fabric::Snapshot wrong_entry = up;
+    const sa::End& victim = *hosts(*bench.view).back();
+    auto row = std::make_shared<routing::LftRow>(*up.programmed[victim.switch_index]);
+    (*row)[victim.lids.base.value()] = mad::kLftDrop;
+    wrong_entry.programmed[victim.switch_index] = row;
+    const sa::View dropped(std::make_shared<fabric::Snapshot>(wrong_entry));
+    EXPECT_FALSE(dropped.proved());
+    expect_limits_of_walks(dropped);
+    EXPECT_FALSE(dropped.walk(*hosts(dropped).front(), victim.lids.base));
+
+    // A link between two switches went down since.
+    auto fabric = std::make_shared<fabric::Fabric>(*up.fabric);
+    const std::uint32_t leaf = up.view->switch_nodes[victim.switch_index];
+    for (fabric::Port& port : fabric->nodes[leaf].ports) {
+        if (port.peer.node != fabric::kNoNode && fabric->nodes[port.peer.node].is_switch()) {
+            fabric->port(port.peer).info.state = mad::PortState::down;
+            port.info.state = mad::PortState::down;
+            break;
+        }
+    }
+    fabric::Snapshot cut = up;
+    cut.fabric = fabric;
+    const sa::View torn(std::make_shared<fabric::Snapshot>(cut));
+    EXPECT_FALSE(torn.proved());
+    expect_limits_of_walks(torn);
+}
+
 TEST(SaView, ThePathIsAsFastAsItsSlowestLink) {
     routing::Netlist net = t2();
     for (routing::NetlistNode& node : net.nodes) {  // h5's cable runs at QDR, all others at EDR
@@ -57,7 +141,7 @@ TEST(SaView, ThePathIsAsFastAsItsSlowestLink) {
     }
     SaBench bench(net);
     const auto rate = [&](const char* from, const char* to) {
-        return sa::rate_code(bench.view->walk(bench.end(from), bench.end(to).lids.base)->rate);
+        return sa::rate_code(bench.view->walk(bench.end(from), bench.end(to).lids.base)->limits.rate);
     };
     EXPECT_EQ(rate("h1", "h6"), 16) << "100 Gb/s";
     EXPECT_EQ(rate("h1", "h5"), 7) << "40 Gb/s";

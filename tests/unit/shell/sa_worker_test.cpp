@@ -92,6 +92,15 @@ public:
         return answers.take(from);
     }
     SaWorker& worker() { return worker_; }
+    /// The counters, once they have come to so many requests: they are told a moment late.
+    std::shared_ptr<const fabric::SaActivity> activity_of(std::uint64_t requests) {
+        for (;;) {
+            if (auto activity = worker_.activity(); activity->requests >= requests) {
+                return activity;
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds{5});
+        }
+    }
     /// Once no client asks any more.
     std::shared_ptr<const fabric::SaTables> tables() { return registry_.tables(); }
 
@@ -209,14 +218,13 @@ TEST(FieldCase, C96_eight_threads_of_clients) {
     for (Client& client : clients) {
         running.emplace_back([&client] { client.run(); });
     }
-    const fabric::SaActivity meanwhile = threads.worker().activity();
+    const std::uint64_t meanwhile = threads.worker().activity()->requests;
     for (std::thread& thread : running) {
         thread.join();
     }
-    const fabric::SaActivity after = threads.worker().activity();
-    EXPECT_EQ(after.requests, std::uint64_t{kClients} * kSteps);
-    EXPECT_LE(meanwhile.requests, after.requests);
-    EXPECT_EQ(after.dropped, 0U);
+    const auto after = threads.activity_of(std::uint64_t{kClients} * kSteps);
+    EXPECT_LE(meanwhile, after->requests);
+    EXPECT_EQ(after->dropped, 0U);
 
     std::map<mad::Gid, std::size_t> expected;
     for (const Client& client : clients) {
@@ -232,16 +240,16 @@ TEST(FieldCase, C96_eight_threads_of_clients) {
     }
 }
 
-TEST(SaWorker, TellsItsCountersAsOfNow) {
+TEST(SaWorker, TellsItsCounters) {
     Threads threads;
-    EXPECT_EQ(threads.worker().activity().requests, 0U);
+    EXPECT_EQ(threads.worker().activity()->requests, 0U);
     const sa::End& end = threads.view->ends().front();
     mad::SaMad mad;
     mad.header.method = static_cast<std::uint8_t>(SaMethod::get);
     mad.header.attribute = static_cast<mad::Attribute>(SaAttribute::class_port_info);
     for (std::uint64_t i = 1; i <= 3; ++i) {
         EXPECT_EQ(threads.ask(end.lids.base, mad).header.status, 0);
-        EXPECT_EQ(threads.worker().activity().answered, i);
+        EXPECT_EQ(threads.activity_of(i)->answered, i);
     }
 }
 

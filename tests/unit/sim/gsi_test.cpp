@@ -102,6 +102,40 @@ TEST_F(GsiTest, OnlyPartnersHearEachOther) {
     EXPECT_EQ(heard_at(3), -1);  // an empty entry
 }
 
+TEST_F(GsiTest, AProgramsOwnQueuePair) {
+    const Simulator::Place place = *bench.sim.locate("h3", 0);
+    std::vector<mad::WireMad> at_qp;
+    const auto deliver = [&](mad::WireMad&& mad) { at_qp.push_back(mad); };
+    EXPECT_FALSE(bench.sim.join_qp(place, 1, deliver));
+    const Simulator::ClientId qp = bench.sim.join_qp(place, 77, deliver).value();
+    EXPECT_FALSE(bench.sim.join_qp(place, 77, deliver));
+
+    // What it sends comes from its number; who listens on QP1 there does not hear what is sent to it.
+    mad::WireMad mad = query(lid_of(1));
+    bench.sim.send(qp, mad, bench.now);
+    bench.pass(std::chrono::milliseconds{1});
+    ASSERT_EQ(bench.inbox.size(), 1U);
+    EXPECT_EQ(bench.inbox[0].address.qp, 77U);
+    mad = query(lid_of(3));
+    mad.address.qp = 77;
+    send(mad);
+    EXPECT_EQ(at_qp.size(), 1U);
+    const Simulator::ClientId stranger = bench.sim.join_qp(place, 78, {}).value();
+    bench.sim.send(stranger, mad, bench.now);
+    bench.pass(std::chrono::milliseconds{1});
+    EXPECT_EQ(at_qp.size(), 1U) << "without the Q_Key of the queue pair";
+    EXPECT_TRUE(at_peer.empty());
+    send(query(lid_of(3)));
+    EXPECT_EQ(at_qp.size(), 1U);
+    EXPECT_EQ(at_peer.size(), 1U);
+
+    bench.sim.leave(qp);
+    bench.inbox.clear();
+    send(mad);
+    EXPECT_EQ(at_qp.size(), 1U);
+    EXPECT_TRUE(bench.inbox.empty()) << "nobody answers for a queue pair that is gone";
+}
+
 TEST_F(GsiTest, WhereNobodyListensTheDeviceSaysSo) {
     send(query(lid_of(2)));
     ASSERT_EQ(bench.inbox.size(), 1U);

@@ -20,14 +20,6 @@ using std::chrono::seconds;
 
 constexpr std::uint32_t kExtendedSpeedsBit = 0x80000000U;
 
-std::string wrong(const Lab& lab, std::set<std::uint32_t> left_out) {
-    return join_lines(problems(lab, CheckOptions{std::move(left_out), false, 4000}));
-}
-
-std::string wrong(const Lab& lab) {
-    return wrong(lab, {});
-}
-
 /// What was announced, for a failing test's message.
 std::vector<std::string> lines_of(const Lab& lab) {
     std::vector<std::string> lines;
@@ -237,11 +229,12 @@ TEST(FieldCase, C9_dead_agents_do_not_double_the_sweep) {
     for (std::uint32_t i = 0; i < 20; ++i) {
         lab.inject(fmt::format("dead \"{}\"", net.nodes[hosts[50 * i + 7]].id));
     }
-    // The first sweep, before anything may be written, sits out the repeats: half a second, whatever the number of the
-    // dead. A bring-up that takes as long itself (some thousand real devices) is not doubled by it.
+    // The first sweep, before anything may be written, sits out the repeats: half a second, whatever the
+    // number of the dead. A bring-up that takes as long itself (some thousand real devices) is not doubled by
+    // it.
     const base::Duration with_dead = bring_up_time(lab);
-    EXPECT_LT(with_dead, normal + milliseconds{600}) << base::format_duration(with_dead) << " against "
-                                                     << base::format_duration(normal);
+    EXPECT_LT(with_dead, normal + milliseconds{600})
+        << base::format_duration(with_dead) << " against " << base::format_duration(normal);
     EXPECT_EQ(wrong(lab), "");
     const auto fabric = lab.snapshot().fabric;
     EXPECT_EQ(std::count_if(fabric->isolations.begin(), fabric->isolations.end(),
@@ -339,7 +332,8 @@ TEST(FieldCase, C9_a_switch_that_dies_under_discovery_is_given_up_as_a_whole) {
     }
     bool died = false;
     lab.on_mad = [&](base::Instant, std::uint32_t node, const mad::Smp& smp, mad::MadStatus) {
-        if (!died && node == spine && smp.header.attribute == Attribute::port_info && smp.header.modifier == 0) {
+        if (!died && node == spine && smp.header.attribute == Attribute::port_info &&
+            smp.header.modifier == 0) {
             died = true;
             lab.inject(fmt::format("dead \"{}\"", lab.sim.netlist().nodes[spine].id));
         }

@@ -165,25 +165,5 @@ TEST_F(PortPlan, AFullPKeyTableIsSaid) {
     EXPECT_TRUE(plan_pkeys(fabric_.nodes[1], port).empty());
 }
 
-// C105: a host that had another master, or ours at another LID, is told to register again, where it can be
-// told.
-TEST_F(PortPlan, WhoHadAnotherMasterRegistersAgain) {
-    constexpr std::uint32_t kCanReregister = 1U << 25U;
-    mad::PortInfo& host = fabric_.port(kHostPort).info;
-    host.capability_mask = kCanReregister;
-    EXPECT_FALSE(plan(kHostPort).set.client_reregister) << "it had none";
-    host.sm_lid = Lid{3};
-    EXPECT_TRUE(plan(kHostPort).set.client_reregister);
-    host.capability_mask = 0;
-    EXPECT_FALSE(plan(kHostPort).set.client_reregister);
-    host.capability_mask = kCanReregister;
-    host.sm_lid = Lid{9};
-    EXPECT_FALSE(plan(kHostPort).set.client_reregister) << "nothing is lost";
-    mad::PortInfo& external = fabric_.port(kSwitchPort).info;
-    external.capability_mask = kCanReregister;
-    external.sm_lid = Lid{3};
-    EXPECT_FALSE(plan(kSwitchPort).set.client_reregister);
-}
-
 }  // namespace
 }  // namespace ibf::sm

@@ -23,10 +23,6 @@ std::uint64_t table_sets(const Lab& lab) {
            lab.sets(Attribute::vl_arbitration);
 }
 
-std::string wrong(const Lab& lab) {
-    return join_lines(problems(lab, CheckOptions{}));
-}
-
 class BringUp : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(BringUp, ReachesASoundFabricAndThenRests) {

@@ -1,0 +1,73 @@
+// The survey of lane tables: when it may ask, and what it says.
+#include "base/check.hpp"
+#include "daemon/sm/subnet_manager.hpp"
+
+namespace ibf::sm {
+
+namespace {
+
+using Severity = fabric::EventRecord::Severity;
+
+std::pair<Severity, std::string_view> event_of(LaneFinding::Kind kind) {
+    switch (kind) {
+        case LaneFinding::Kind::mended: return {Severity::warning, "lanes-mended"};
+        case LaneFinding::Kind::refused: return {Severity::error, "lanes-lossy"};
+        case LaneFinding::Kind::unread: return {Severity::info, "lanes-unread"};
+    }
+    return {};
+}
+
+}  // namespace
+
+/// Of a fabric that is up and at rest, and never while others wait for the wire.
+bool SubnetManager::may_survey() const {
+    return std::holds_alternative<Idle>(phase_) && mode_ == fabric::SmMode::up && settled_ &&
+           settled_ == fabric_ && !other_master_ && mads_.room() >= LaneSurvey::kWindow;
+}
+
+std::optional<base::Instant> SubnetManager::survey_due() const {
+    if (!may_survey()) {
+        return std::nullopt;
+    }
+    return surveyed_sweeps_ != settled_sweeps_ ? std::optional{survey_from_} : survey_.due();
+}
+
+void SubnetManager::ask_lanes(base::Instant now) {
+    const auto due = survey_due();
+    if (!due || now < *due || (pending_ && now >= pending_->not_before)) {
+        return;
+    }
+    if (surveyed_sweeps_ != settled_sweeps_) {
+        surveyed_sweeps_ = settled_sweeps_;
+        survey_.follow(*fabric_);
+    }
+    std::vector<mad::Request> questions;
+    survey_.ask(*fabric_, epoch_, now, questions);
+    for (mad::Request& question : questions) {
+        const bool taken = mads_.submit(std::move(question));
+        IBF_CHECK(taken, "the transaction table refused a request although it had room");
+    }
+}
+
+void SubnetManager::on_lanes(const mad::Completion& completion) {
+    const bool overtaken =
+        Tag::unpack(completion.tag).epoch != epoch_ || !std::holds_alternative<Idle>(phase_);
+    survey_.on(completion, overtaken ? LaneSurvey::Validity::overtaken : LaneSurvey::Validity::counts);
+}
+
+void SubnetManager::tell_lanes(base::Instant now, Effects& out) {
+    if (auto news = survey_.news(now)) {
+        lanes_ = std::move(news);
+        ++version_;
+    }
+    for (const LaneFinding& finding : survey_.take_findings()) {
+        const mad::Guid guid = finding.nodes.front();
+        const std::string others =
+            finding.nodes.size() > 1 ? fmt::format(" and {} more", finding.nodes.size() - 1) : std::string{};
+        const auto [severity, kind] = event_of(finding.kind);
+        announce(severity, std::string(kind), fmt::format("{}{}: {}", name_of(guid), others, finding.text),
+                 guid, finding.port, now, out);
+    }
+}
+
+}  // namespace ibf::sm
