@@ -32,6 +32,10 @@ LogLevel level_of(fabric::EventRecord::Severity severity) {
     return LogLevel::info;
 }
 
+bool is_sa(const mad::WireMad& mad) {
+    return mad.bytes[1] == static_cast<std::uint8_t>(mad::MgmtClass::subn_adm);
+}
+
 base::Result<std::vector<sim::Fault>> load_faults(const std::string& path) {
     std::ifstream file(path);
     if (!file) {
@@ -241,7 +245,7 @@ void Daemon::begin() {
     transport_->when_lost([this](std::string why) { static_cast<void>(lost_.push(std::move(why))); });
     transport_->start([this](mad::WireMad&& mad) {
         // Full: lost, as on the wire; retried by its sender.
-        if (mad.bytes[1] == static_cast<std::uint8_t>(mad::MgmtClass::subn_adm)) {
+        if (is_sa(mad)) {
             sa_->post(std::move(mad));
         } else {
             static_cast<void>(received_.push(std::move(mad)));
@@ -336,9 +340,10 @@ void Daemon::handle(core::Event event) {
 void Daemon::execute() {
     for (core::Effect& effect : effects_) {
         if (auto* send = std::get_if<sm::SendMad>(&effect)) {
-            if (const auto sent = transport_->send(send->mad); !sent) {
-                log(LogLevel::debug, "send: {}", sent.error().message);
-                failed_sends_.emplace_back(core::SendFailed{std::move(send->mad)});
+            if (is_sa(send->mad)) {
+                sa_sends_.push_back(std::move(send->mad));
+            } else {
+                this->send(std::move(send->mad));
             }
         } else if (auto* job = std::get_if<sm::ComputeRoutes>(&effect)) {
             router_->post(std::move(*job));
@@ -355,8 +360,15 @@ void Daemon::execute() {
     effects_.clear();
 }
 
+void Daemon::send(mad::WireMad mad) {
+    if (const auto sent = transport_->send(mad); !sent) {
+        log(LogLevel::debug, "send: {}", sent.error().message);
+        failed_sends_.emplace_back(core::SendFailed{std::move(mad)});
+    }
+}
+
 /// After each turn of the loop: failed sends come back as events, readers get the new snapshot, the timer is
-/// set.
+/// set. Only then leave the answers to joins and the like: who has one and asks next, asks readers that know.
 void Daemon::after() {
     if (!core_ || stopping_) {
         return;
@@ -371,6 +383,9 @@ void Daemon::after() {
     show(core_->snapshot(base::monotonic_now()));
     const auto snapshot = shown();
     sa_->show(snapshot);
+    for (mad::WireMad& mad : std::exchange(sa_sends_, {})) {
+        send(std::move(mad));
+    }
     if (const std::string status = fmt::format("STATUS={}", snapshot->mode_text); status != last_status_) {
         last_status_ = status;
         EventLoop::notify(status);
@@ -400,8 +415,8 @@ std::shared_ptr<const fabric::Snapshot> Daemon::shown() const {
     return shown_;
 }
 
-/// What the API shows; called by its threads. A snapshot is copied (its large parts are shared) only where the
-/// SA did something since it was last asked for.
+/// What the API shows; called by its threads. A snapshot is copied (its large parts are shared) only where
+/// the SA did something since it was last asked for.
 std::shared_ptr<const fabric::Snapshot> Daemon::shown_with_activity() {
     std::shared_ptr<const fabric::Snapshot> now;
     WithActivity last;

@@ -61,6 +61,7 @@ private:
     void reload();
     void handle(core::Event event);
     void execute();
+    void send(mad::WireMad mad);
     void after();
     void show(std::shared_ptr<const fabric::Snapshot> snapshot);
     [[nodiscard]] std::shared_ptr<const fabric::Snapshot> shown() const;
@@ -87,6 +88,7 @@ private:
     std::unique_ptr<core::Core> core_;
     core::Effects effects_;
     std::vector<core::Event> failed_sends_;
+    std::vector<mad::WireMad> sa_sends_;  ///< leave when readers know what they answer
     std::vector<mad::WireMad> mad_batch_;
     std::vector<core::Event> event_batch_;
     std::vector<core::SaRequested> request_batch_;

@@ -113,13 +113,13 @@ int main(int argc, char** argv) {
     const double gets = least_seconds([&] {
         answered = 0;
         for (const mad::SaMad& query : queries) {
-            answered += sa::read({query, *view, tables, config, sa::kNoEnd}).count();
+            answered += sa::read({query, *view, tables, config, sa::kNoEnd}, query.data).count();
         }
     });
     const mad::SaMad half_world = path_query(*hosts[hosts.size() / 2], nullptr);
     std::size_t records = 0;
     const double table = least_seconds([&] {
-        records = sa::read({half_world, *view, tables, config, sa::kNoEnd}).count();
+        records = sa::read({half_world, *view, tables, config, sa::kNoEnd}, half_world.data).count();
     });
     const double chain = chain_seconds(*snapshot, 8);
 

@@ -92,7 +92,7 @@ TEST(SaText, ActivitySaysWhoIsSubscribedToWhat) {
     EXPECT_TRUE(has(text, "Set     InformInfo         2    0.0       -      -       -\n")) << text;
     EXPECT_TRUE(has(text, " 12  gpu-07/1      9000   12.3           3        7  2.50s ago\n")) << text;
     EXPECT_TRUE(has(text, "and 1,000 more\n")) << text;
-    EXPECT_TRUE(has(text, "gpu-07/1   12    1  moved  all")) << text;
+    EXPECT_TRUE(has(text, "gpu-07/1    12    1  moved  all")) << text;
     EXPECT_TRUE(has(text, "trap any of class-manager  all\n")) << text;
     EXPECT_TRUE(has(text, "device 9 of 0x0002c9       LID 4-5\n")) << text;
     EXPECT_TRUE(has(text, "trap 64 of all             fe80::9\n")) << text;
