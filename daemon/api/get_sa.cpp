@@ -323,10 +323,6 @@ Json subscription_row(const Names& names, const Subscription& subscription) {
 
 // --- what the SA did
 
-double seconds(base::Duration duration) {
-    return std::chrono::duration<double>(duration).count();
-}
-
 Json latency_json(const Latencies& latencies) {
     return {{"count", latencies.count},
             {"median_seconds", seconds(latencies.median)},

@@ -14,8 +14,6 @@ using fabric::Node;
 using fabric::Port;
 using fabric::PortRef;
 
-double seconds(base::Duration time) { return std::chrono::duration<double>(time).count(); }
-
 /// Data lanes of an OperationalVLs or VLCap code (IBA 14.2.5.6, table 146).
 unsigned vl_count(std::uint8_t code) {
     constexpr std::array<unsigned, 6> kCounts{0, 1, 2, 4, 8, 15};
@@ -51,6 +49,10 @@ std::uint16_t first_lid(const Node& node) {
 }
 
 }  // namespace
+
+double seconds(base::Duration time) {
+    return std::chrono::duration<double>(time).count();
+}
 
 std::string guid_text(mad::Guid guid) { return fmt::format("{}", guid); }
 

@@ -11,6 +11,8 @@
 
 namespace ibf::api {
 
+[[nodiscard]] double seconds(base::Duration time);
+
 using Json = nlohmann::ordered_json;
 
 [[nodiscard]] std::string guid_text(mad::Guid guid);

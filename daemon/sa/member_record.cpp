@@ -4,12 +4,6 @@
 #include "mad/octets.hpp"
 
 namespace ibf::sa {
-namespace {
-
-constexpr std::size_t kMgidAt = 0;
-constexpr std::size_t kPortGidAt = 16;
-
-}  // namespace
 
 const RecordType& member_type() {
     static const RecordType& type = record_type_of(mad::SaAttribute::mc_member_record);

@@ -9,6 +9,10 @@
 
 namespace ibf::sa {
 
+// Octets of an MCMemberRecord (IBA 15.2.5.17).
+inline constexpr std::size_t kMgidAt = 0;
+inline constexpr std::size_t kPortGidAt = 16;
+
 /// The record's type, found once.
 [[nodiscard]] const RecordType& member_type();
 /// The group's part of the record; PortGID, JoinState and ProxyJoin are left alone.

@@ -15,7 +15,6 @@ constexpr unsigned kMtuSelector = 10;
 constexpr unsigned kPacketLifeTime = 15;
 constexpr unsigned kSgidCount = 19;
 constexpr unsigned kDgidCount = 20;
-constexpr unsigned kPathsMost = 127;
 
 bool has(std::uint64_t mask, unsigned component) {
     return ((mask >> component) & 1U) != 0;

@@ -9,8 +9,6 @@ namespace ibf::sa {
 namespace {
 
 constexpr std::size_t kRecordBytes = 64;
-constexpr std::uint64_t kLinkLocalPrefix = 0xfe80000000000000ULL;
-constexpr unsigned kPathsMost = 127;  ///< NumbPath is 7 bits wide
 constexpr unsigned kExactly = static_cast<unsigned>(Wish::How::exactly) << 6U;
 
 /// Components of PathRecord, as numbered by its table.

@@ -4,7 +4,7 @@ namespace ibf::sa {
 namespace {
 
 // ClassPortInfo.CapabilityMask (IBA 13.4.8.1, 15.2.1.2) and CapabilityMask2.
-constexpr std::uint16_t kNotices = 0x0002;  ///< InformInfo and reports (Get, Set of Notice)
+constexpr std::uint16_t kNotices = 0x0002;          ///< InformInfo and reports (Get, Set of Notice)
 constexpr std::uint16_t kOptionalRecords = 0x0100;  ///< GUIDInfo, MFT, SL2VL, VL arbitration records and such
 constexpr std::uint16_t kUdMulticast = 0x0200;
 constexpr std::uint16_t kMultiPath = 0x0400;

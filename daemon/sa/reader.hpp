@@ -16,6 +16,10 @@
 
 namespace ibf::sa {
 
+/// Every port answers to it beside its subnet's own prefix (IBA 4.1.1).
+inline constexpr std::uint64_t kLinkLocalPrefix = 0xfe80000000000000ULL;
+inline constexpr unsigned kPathsMost = 127;  ///< NumbPath is 7 bits wide
+
 struct SaConfig {
     std::uint64_t sa_key = 1;
     std::uint64_t subnet_prefix = 0xfe80000000000000ULL;

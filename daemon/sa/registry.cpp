@@ -11,9 +11,6 @@ using mad::SaAttribute;
 using mad::SaMethod;
 using Severity = fabric::EventRecord::Severity;
 
-constexpr std::uint64_t kLinkLocalPrefix = 0xfe80000000000000ULL;
-constexpr std::uint16_t kTrapGidInService = 64;
-constexpr std::uint16_t kTrapGidOutOfService = 65;
 constexpr std::size_t kToldMost = 10'000;
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Joins and leaves (MCMemberRecord, IBA 15.2.5.17).
 #include <algorithm>
+#include <atomic>
 
 #include "daemon/sa/desk.hpp"
 #include "daemon/sa/member_record.hpp"
@@ -14,11 +15,7 @@ using fabric::Group;
 using fabric::Member;
 using Severity = fabric::EventRecord::Severity;
 
-constexpr std::uint16_t kTrapGroupCreated = 66;
-constexpr std::uint16_t kTrapGroupDeleted = 67;
 constexpr std::uint8_t kKeepsAlive = fabric::kFullMember | fabric::kSendOnlyFullMember;
-constexpr std::size_t kMgidAt = 0;
-constexpr std::size_t kPortGidAt = 16;
 
 /// A name that a client may give a group: multicast, no flag but "transient" (IBA 4.1.1), and where it bears
 /// the SA's signature not of link-local scope (o15-0.1.6).
@@ -54,7 +51,8 @@ fabric::Group& Registry::edit(mad::Gid mgid) {
     if (held.use_count() > 1) {  // by a reader; else it is ours alone, and none can come to it meanwhile
         held = std::make_shared<Group>(*held);
     }
-    return const_cast<Group&>(*held);  // all are made as Group
+    std::atomic_thread_fence(std::memory_order_acquire);  // what the last reader read, it has read
+    return const_cast<Group&>(*held);                     // all are made as Group
 }
 
 /// Joining on behalf of another port is a right of who shares the group's partition with it

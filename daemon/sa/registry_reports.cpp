@@ -10,7 +10,6 @@ namespace {
 
 using fabric::Subscription;
 
-constexpr std::uint16_t kTrapGidInService = 64;
 constexpr std::size_t kSubjectAt = 6;  ///< in the DataDetails of traps 64 to 67 (IBA tables 144, 145)
 constexpr std::size_t kInformInfoBytes = 36;
 

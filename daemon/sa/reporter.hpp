@@ -19,6 +19,12 @@
 
 namespace ibf::sa {
 
+// Traps of the SA itself (IBA 13.4.8.2).
+inline constexpr std::uint16_t kTrapGidInService = 64;
+inline constexpr std::uint16_t kTrapGidOutOfService = 65;
+inline constexpr std::uint16_t kTrapGroupCreated = 66;
+inline constexpr std::uint16_t kTrapGroupDeleted = 67;
+
 /// A notice, and who it comes from.
 struct Report {
     mad::Notice notice;

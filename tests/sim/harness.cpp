@@ -481,6 +481,12 @@ routing::Netlist t2() {
     return net;
 }
 
+LabOptions at(const std::string& node) {
+    LabOptions options;
+    options.at = node;
+    return options;
+}
+
 std::string join_lines(const std::vector<std::string>& lines) {
     return fmt::format("{}", fmt::join(lines, "\n"));
 }

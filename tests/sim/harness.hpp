@@ -31,6 +31,9 @@ struct LabOptions {
     std::uint8_t port = 0;  ///< 0: its first cabled one
 };
 
+/// The SM at this node, all else as usual.
+[[nodiscard]] LabOptions at(const std::string& node);
+
 class Lab {
 public:
     Lab(routing::Netlist netlist, LabOptions options);

@@ -79,8 +79,8 @@ TEST(Simulator, PrintsMadsPerSecond) {
         now += std::chrono::milliseconds{1};
         sim.advance(now);
     }
-    const double seconds = std::chrono::duration<double>(base::monotonic_now() - begin).count();
-    std::printf("%.0f MADs a second\n", static_cast<double>(answers) / seconds);
+    const double taken = std::chrono::duration<double>(base::monotonic_now() - begin).count();
+    std::printf("%.0f MADs a second\n", static_cast<double>(answers) / taken);
     EXPECT_EQ(answers, kRounds * kWindow);
 }
 

@@ -20,12 +20,6 @@ std::string wrong_but_races(const Lab& lab) {
     return join_lines(problems(lab, CheckOptions{{}, true, 4000}));
 }
 
-LabOptions at(const std::string& node) {
-    LabOptions options;
-    options.at = node;
-    return options;
-}
-
 /// A switch's whole table as the simulator holds it.
 std::vector<std::uint8_t> table_of(const Lab& lab, std::uint32_t node) {
     std::vector<std::uint8_t> table;

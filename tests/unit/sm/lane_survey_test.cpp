@@ -23,12 +23,6 @@ Sl2VlTable all_to(std::uint8_t vl) {
     return table;
 }
 
-LabOptions at(const std::string& node) {
-    LabOptions options;
-    options.at = node;
-    return options;
-}
-
 bool surveyed(const Lab& lab) {
     const auto lanes = lab.snapshot().lanes;
     return lanes && lanes->read + lanes->left_out == lanes->devices;

@@ -206,7 +206,7 @@ TEST(Restart, KilledAt200SeededMomentsOfBringUpReachesTheSameTables) {
 // Sweeps back to back, in which discovery meets the devices in another order each time: what readers see fits
 // together at every instant.
 TEST(SubnetManager, ReadersSeeAFabricAndTheViewThatWasMadeOfIt) {
-    Lab lab(netlist("fat-tree:radix=8,levels=3"));
+    Lab lab(netlist("fat-tree:radix=4,levels=3"));
     lab.start();
     ASSERT_TRUE(lab.run_until_up(seconds{5}));
     lab.inject("reorder * probability=0.3\ndelay * probability=0.2 delay=50us");
