@@ -80,7 +80,9 @@ void Desk::settle(mad::RmppOutputs&& from, base::Instant now, DeskOutputs& out) 
                 return std::get<0>(key) == ended.peer.lid && std::get<1>(key) == ended.peer.qp &&
                        std::get<2>(key) == ended.tid;
             };
-            const auto first = in_hand_.lower_bound({ended.peer.lid, ended.peer.qp, ended.tid, 0, 0});
+            constexpr auto kFirstOfTables = static_cast<std::uint8_t>(mad::SaMethod::get_table);
+            const auto first =
+                in_hand_.lower_bound({ended.peer.lid, ended.peer.qp, ended.tid, kFirstOfTables, 0});
             if (first != in_hand_.end() && of_table(*first)) {
                 in_hand_.erase(first);
             }

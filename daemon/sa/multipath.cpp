@@ -76,7 +76,7 @@ Answer read_multipath(const Query& query, std::span<const std::uint8_t> data) {
     const std::size_t wanted = has(mask, kNumbPath) ? data[5] & 0x7FU : kPathsMost;
     mad::SaMad one = path_query(query.request, data);
     for (std::size_t s = 0; s < sources; ++s) {
-        for (std::size_t d = 0; d < destinations; ++d) {
+        for (std::size_t d = 0; d < destinations && answer.count() < wanted; ++d) {
             std::copy_n(data.begin() + static_cast<long>(kGidsAt + (sources + d) * kGidBytes), kGidBytes,
                         one.data.begin() + 8);
             std::copy_n(data.begin() + static_cast<long>(kGidsAt + s * kGidBytes), kGidBytes,

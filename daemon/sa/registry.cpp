@@ -12,6 +12,7 @@ using mad::SaMethod;
 using Severity = fabric::EventRecord::Severity;
 
 constexpr std::size_t kToldMost = 10'000;
+constexpr std::size_t kToldMostOfAPort = 32;
 
 }  // namespace
 
@@ -213,7 +214,12 @@ mad::MadStatus Registry::may_speak_for(const Request& request, mad::Gid gid, con
 
 void Registry::tell_once(const Request& request, const End& port, std::string kind, std::string reason,
                          std::string text) {
-    if (told_.size() < kToldMost && told_.insert({port.guid, std::move(reason)}).second) {
+    std::size_t told = 0;  // of this port: what a client chooses is part of some reasons
+    for (auto it = told_.lower_bound({port.guid, {}}); it != told_.end() && it->first == port.guid; ++it) {
+        ++told;
+    }
+    if (told_.size() < kToldMost && told < kToldMostOfAPort &&
+        told_.insert({port.guid, std::move(reason)}).second) {
         request.out.events.push_back({.severity = Severity::warning,
                                       .kind = std::move(kind),
                                       .text = std::move(text),

@@ -252,8 +252,12 @@ void Registry::answer_member(const Request& request, const Group& group, const M
 mad::Gid Registry::name_for(const Request& request) {
     const RecordType& type = member_type();
     const std::uint64_t scope = request.has(type, "Scope") ? type.get(request.mad.data, "Scope") : 2;
-    return {0xff10a01b00000000ULL | scope << 48U | config_.subnet_prefix >> 32U,
-            mad::Guid{(config_.subnet_prefix << 32U) | ++last_made_mgid_}};
+    mad::Gid name;
+    do {  // who names a group himself may have taken the next
+        name = {0xff10a01b00000000ULL | scope << 48U | config_.subnet_prefix >> 32U,
+                mad::Guid{(config_.subnet_prefix << 32U) | ++last_made_mgid_}};
+    } while (tables_.groups.contains(name));
+    return name;
 }
 
 void Registry::join(const Request& request) {
@@ -272,7 +276,8 @@ void Registry::join(const Request& request) {
     }
     mad::Gid mgid = mad::load_gid(data, kMgidAt);
     const bool unnamed = !request.has(type, "MGID") || mgid == mad::Gid{};
-    if (state == 0 || (!unnamed && !is_group_name(mgid))) {
+    // Names are judged where they are given; those that the SA gave would not all pass.
+    if (state == 0 || (!unnamed && !tables_.groups.contains(mgid) && !is_group_name(mgid))) {
         return reply(request, mad::kSaRequestInvalid);
     }
     if (unnamed) {
@@ -286,16 +291,23 @@ void Registry::join(const Request& request) {
         report_group(kTrapGroupCreated, *made, request.now, request.out);
         tables_.groups.emplace(mgid, std::move(made));
     }
+    const Group& there = *tables_.groups.at(mgid);
+    const auto member = there.members.find(port->guid);
+    const std::uint8_t before = member == there.members.end() ? std::uint8_t{0} : member->second.join_state;
+    // Who joined itself stays one who did, whoever joins it once more.
+    const bool proxy = port->guid != request.asker.guid && (before == 0 || member->second.proxy_join);
+    if (before != 0 && (before | state) == before && member->second.proxy_join == proxy) {
+        return answer_member(request, there, member->second);  // nothing new, as after most reregistrations
+    }
     Group& group = edit(mgid);
     Member& entry = group.members[port->guid];
-    const std::uint8_t before = entry.join_state;
     if (before == 0) {
         ++holdings_[port->guid].groups;
         ++members_;
     }
     entry.port = {config_.subnet_prefix, port->guid};
     entry.join_state = static_cast<std::uint8_t>(before | state);
-    entry.proxy_join = port->guid != request.asker.guid;
+    entry.proxy_join = proxy;
     request.out.changed = true;
     request.out.groups_changed = request.out.groups_changed || entry.join_state != before;
     answer_member(request, group, entry);
@@ -323,7 +335,9 @@ void Registry::leave(const Request& request) {
         return reply(request, mad::kSaRequestInvalid);
     }
     // Who joined by proxy may be taken out by proxy, nobody else.
-    if (port->guid != request.asker.guid && !request.trusted && !member->second.proxy_join) {
+    if (port->guid != request.asker.guid && !request.trusted &&
+        (!member->second.proxy_join ||
+         request.view.shared_pkey(request.asker, *port, std::nullopt) == mad::PKey{})) {
         return reply(request, mad::kSaRequestDenied);
     }
     Group& group = edit(mgid);
@@ -371,6 +385,8 @@ void Registry::erase_group(mad::Gid mgid, base::Instant now, RegistryOutputs& ou
         scarce_told_ = false;
     }
     report_group(kTrapGroupDeleted, *group, now, out);
+    out.groups_changed = true;
+    touch(out);
 }
 
 }  // namespace ibf::sa

@@ -233,12 +233,10 @@ void View::add_components() {
         tables_[first].component = ++component;
         queue.assign(1, first);
         for (std::size_t at = 0; at < queue.size(); ++at) {
-            const Table& table = tables_[queue[at]];
-            for (std::uint32_t h = table.first_hop; h < table.first_hop + table.hops; ++h) {
-                const std::uint32_t next = hops_[h].next;
-                if ((next & kEndBit) == 0 && tables_[next].component == 0) {
-                    tables_[next].component = component;
-                    queue.push_back(next);
+            for (const routing::PortPeer& peer : snapshot_->view->topology.switches[queue[at]].peers) {
+                if (peer.kind == routing::PortPeer::Kind::switch_ && tables_[peer.index].component == 0) {
+                    tables_[peer.index].component = component;
+                    queue.push_back(peer.index);
                 }
             }
         }
@@ -254,7 +252,8 @@ void View::add_floor() {
 }
 
 bool View::in_force_as_proved() const {
-    if (!snapshot_->routes || !snapshot_->view || !snapshot_->routes->verdict.reachable()) {
+    if (!snapshot_->routes || !snapshot_->view || snapshot_->routes_for != snapshot_->view ||
+        !snapshot_->routes->verdict.reachable()) {
         return false;
     }
     const routing::Routes& routes = snapshot_->routes->routes;

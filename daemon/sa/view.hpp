@@ -116,7 +116,7 @@ private:
         std::uint32_t size = 0;
         std::uint32_t first_hop = 0;
         std::uint32_t hops = 0;
-        std::uint32_t component = 0;  ///< of switches that are linked
+        std::uint32_t component = 0;  ///< of switches that the proof saw linked
     };
 
     void add_ends();

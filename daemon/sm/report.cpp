@@ -257,6 +257,7 @@ void SubnetManager::fill(fabric::Snapshot& snapshot) const {
     snapshot.fabric = fabric_;
     snapshot.view = view_;
     snapshot.routes = routes_;
+    snapshot.routes_for = routes_for_;
     snapshot.multicast = multicast_;
     snapshot.programmed.clear();
     for (std::size_t s = 0; view_ && s < view_->topology.switches.size(); ++s) {

@@ -571,6 +571,7 @@ void SubnetManager::on_routes(std::uint16_t epoch, RoutesResult result, base::In
         return run(now, out);
     }
     routes_ = std::make_shared<const routing::RouteOutcome>(std::move(*result));
+    routes_for_ = view_;
     announce_routes(now, out);
     start_programming(now, out);
     run(now, out);

@@ -206,6 +206,7 @@ private:
     std::shared_ptr<const fabric::Fabric> view_fabric_;  ///< what view_ was made from
     std::shared_ptr<const fabric::MulticastTables> multicast_;
     std::shared_ptr<const routing::RouteOutcome> routes_;
+    std::shared_ptr<const fabric::TopologyView> routes_for_;  ///< the view they were computed on
     std::map<mad::Guid, db::TableRecord> stored_tables_;
     bool stored_clean_ = false;
     mad::Lid stored_sm_lid_{};

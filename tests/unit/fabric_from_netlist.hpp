@@ -134,6 +134,7 @@ inline fabric::Snapshot snapshot_of(const routing::Netlist& netlist, const routi
     snapshot.mode_text = "SUBNET UP";
     snapshot.fabric = fabric;
     snapshot.view = view;
+    snapshot.routes_for = view;
     if (auto outcome = routing::route(view->topology, nullptr, options)) {
         snapshot.programmed = outcome->routes.rows;
         snapshot.routes = std::make_shared<const routing::RouteOutcome>(std::move(*outcome));

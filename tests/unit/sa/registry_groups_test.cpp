@@ -333,5 +333,51 @@ TEST(Mlids, ASwitchWithASmallerTableIsNamed) {
     EXPECT_LT(bench.group(next).mlid, mad::Mlid{0xC000 + 64});
 }
 
+/// A new group without a name; the SA gives it one.
+mad::SaMad unnamed(RegistryBench& bench, const std::string& port, std::uint64_t scope) {
+    return bench.member(SaMethod::set, port, mad::Gid{},
+                        {{"JoinState", 1},
+                         {"Q_Key", 1},
+                         {"TClass", 0},
+                         {"P_Key", 0xFFFF},
+                         {"SL", 0},
+                         {"FlowLabel", 0},
+                         {"Scope", scope}});
+}
+
+TEST(Registry, GroupsThatTheSaNamedAreJoinedAgainAndByOthers) {
+    for (const std::uint8_t scope : {mad::kScopeLinkLocal, mad::kScopeSiteLocal}) {
+        RegistryBench bench(t2(), sa::RegistryLimits{});
+        const mad::SaMad answer = bench.send("h1", unnamed(bench, "h1", scope));
+        ASSERT_EQ(answer.header.status, 0);
+        const mad::Gid name = mad::load_gid(answer.data, 0);
+        EXPECT_TRUE(mad::is_sa_made(name));
+        EXPECT_EQ(bench.join("h2", name, 0xFFFF), 0);
+        EXPECT_EQ(bench.join("h1", name, 0xFFFF), 0) << "as after a reregistration";
+        EXPECT_EQ(bench.group(name).members.size(), 2U);
+    }
+}
+
+TEST(Registry, TheSaGivesNoNameThatIsTaken) {
+    RegistryBench bench(t2(), sa::RegistryLimits{});
+    const mad::Gid first =
+        mad::load_gid(bench.send("h1", unnamed(bench, "h1", mad::kScopeSiteLocal)).data, 0);
+    const mad::Gid next{first.prefix, mad::Guid{first.interface_id.value() + 1}};
+    ASSERT_EQ(bench.join("h2", next, 0xFFFF), 0) << "somebody chose the name that would be next";
+    const mad::Gid second =
+        mad::load_gid(bench.send("h1", unnamed(bench, "h1", mad::kScopeSiteLocal)).data, 0);
+    EXPECT_NE(second, next);
+    EXPECT_EQ(bench.group(second).members.size(), 1U);
+}
+
+TEST(Registry, AJoinThatSaysNothingNewChangesNothing) {
+    RegistryBench bench(t2(), sa::RegistryLimits{});
+    ASSERT_EQ(bench.join("h1", 1), 0);
+    const auto before = bench.registry.tables();
+    EXPECT_EQ(bench.join("h1", 1), 0);
+    EXPECT_FALSE(bench.out.changed);
+    EXPECT_EQ(bench.registry.tables(), before) << "readers keep what they have";
+}
+
 }  // namespace
 }  // namespace ibf::test

@@ -72,6 +72,20 @@ TEST(FieldCase, C109_proxy_joins_without_end) {
         << "who joined itself is taken out by itself";
 }
 
+// C109: joining somebody by proxy who is a member already gives no right to take him out.
+TEST(FieldCase, C109_a_proxy_join_makes_nobody_a_proxy) {
+    RegistryBench bench(t2(), sa::RegistryLimits{});
+    ASSERT_EQ(bench.join("h1", 1), 0);
+    const auto asked_by_h2 = [&](SaMethod method) {
+        return bench.send("h2", bench.member(method, "h1", RegistryBench::named(1), {{"JoinState", 1}}))
+            .header.status;
+    };
+    EXPECT_EQ(asked_by_h2(SaMethod::set), 0);
+    EXPECT_EQ(asked_by_h2(SaMethod::remove), mad::kSaRequestDenied);
+    EXPECT_EQ(bench.group(RegistryBench::named(1)).members.size(), 1U);
+    EXPECT_EQ(bench.leave("h1", 1), 0);
+}
+
 TEST(FieldCase, C109_services_and_subscriptions_without_end) {
     RegistryBench bench(t2(), sa::RegistryLimits{});
     EXPECT_EQ(bench.send("h1", service(bench, "h4", 5)).header.status, mad::kSaRequestDenied)

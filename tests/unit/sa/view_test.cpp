@@ -113,6 +113,11 @@ TEST(SaView, NothingIsTakenAsProvedThatIsNotInForce) {
     expect_limits_of_walks(dropped);
     EXPECT_FALSE(dropped.walk(*hosts(dropped).front(), victim.lids.base));
 
+    // The fabric was looked at anew, and no engine served since.
+    fabric::Snapshot unserved = up;
+    unserved.view = std::make_shared<const fabric::TopologyView>(*up.view);
+    EXPECT_FALSE(sa::View(std::make_shared<fabric::Snapshot>(unserved)).proved());
+
     // A link between two switches went down since.
     auto fabric = std::make_shared<fabric::Fabric>(*up.fabric);
     const std::uint32_t leaf = up.view->switch_nodes[victim.switch_index];
