@@ -13,6 +13,7 @@ using mad::Completion;
 
 /// A switch may take long to fill all its mappings (C37); asking again would be the second of two at once.
 constexpr base::Duration kSetTimeout = std::chrono::seconds{2};
+constexpr std::uint16_t kBusyMost = 1000;  ///< at kPace: four seconds
 
 /// How many mappings a port is asked for.
 std::size_t mappings_of(const LaneDevice& device) {
@@ -275,13 +276,21 @@ void LaneSurvey::on(const Completion& completion, Validity validity) {
     }
     Device& device = devices_.at(slot.device);
     switch (completion.kind) {
-        case Completion::Kind::reply: slot.refused = false; return take(device, completion);
+        case Completion::Kind::reply:
+            slot.refused = false;
+            slot.busy = 0;
+            return take(device, completion);
         case Completion::Kind::timeout:
             fell_silent_.push_back(slot.device);
             slot = {};
             leave_out(device);
             return tell_silent();
         default:
+            // Busy is no word on the question, as after a large Set (C37): asked again, some seconds long.
+            if ((completion.status & kStatusBusy) != 0 && slot.busy < kBusyMost) {
+                ++slot.busy;
+                return;
+            }
             if (std::exchange(slot.refused, true)) {
                 slot.refused = false;
                 pass_over(device, completion);

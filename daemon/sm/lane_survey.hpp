@@ -93,7 +93,8 @@ private:
     struct Slot {
         mad::Guid device{};  ///< 0: none
         bool open = false;
-        bool refused = false;  ///< its question was refused once: busy, perhaps
+        bool refused = false;    ///< its question was refused once
+        std::uint16_t busy = 0;  ///< times in a row that the device asked to be left alone for now
     };
     struct ByValue {
         bool operator()(const Tables& a, const Tables& b) const { return *a < *b; }

@@ -497,7 +497,8 @@ std::uint64_t Programmer::memory_key(PortRef ref) const {
 /// Addresses that are not as they shall be are another SM's doing (C51), not the device's own mind.
 bool Programmer::acknowledged(PortRef ref, const PortTarget& target) const {
     const mad::PortInfo& now = input_.fabric->port(ref).info;
-    if (now.lid != target.set.lid || now.sm_lid != target.set.sm_lid) {
+    const bool has_address = !input_.fabric->nodes[ref.node].is_switch() || ref.port == mad::PortNum{0};
+    if (has_address && (now.lid != target.set.lid || now.sm_lid != target.set.sm_lid)) {
         return false;
     }
     const auto remembered = input_.acknowledged->find(memory_key(ref));
@@ -618,8 +619,8 @@ void Programmer::on_reregister(PortRef ref, const Completion& completion) {
         answer.client_reregister = false;  // it shows in this answer alone
         adopt(answer, input_.fabric->port(ref));
         input_.acknowledged->insert_or_assign(memory_key(ref), target_of(ref).fingerprint);
-    } else if (completion.kind == Completion::Kind::timeout) {
-        not_reregistered_.push_back(ref);
+    } else if (completion.kind != Completion::Kind::error_status || (completion.status & kStatusBusy) != 0) {
+        not_reregistered_.push_back(ref);  // no word of the port's against it
     } else {
         fail(ref, fmt::format("client reregistration {}", describe(completion)));
     }

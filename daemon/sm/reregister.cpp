@@ -23,6 +23,9 @@ void SubnetManager::note_lost_clients() {
                                      info.sm_lid != mad::kLidNone &&
                                      (info.capability_mask & kCanReregister) != 0;
             const mad::Guid owner = fabric::lid_owner(node, mad::PortNum{static_cast<std::uint8_t>(p)});
+            if (info.state != mad::PortState::active) {
+                reregister_refused_.erase(owner);  // its driver may be another one when it is back
+            }
             if (has_clients && (info.sm_lid != sm_lid_ || !clients_known_) &&
                 !reregister_refused_.contains(owner)) {
                 lost_clients_.insert(owner);
@@ -68,6 +71,8 @@ void SubnetManager::end_reregister(const Programmer& done, base::Instant now, Ef
     end_short_run();
     if (!done.failures().empty()) {
         retry_later("a port refused to register anew: it is told the SM's LID alone", now);
+    } else if (!lost_clients_.empty()) {
+        retry_later("a port did not answer when asked to register anew", now);
     }
 }
 

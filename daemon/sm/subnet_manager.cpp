@@ -23,7 +23,8 @@ using Severity = fabric::EventRecord::Severity;
 /// Requests kept waiting in the transaction table: enough that every device with a free window finds work.
 constexpr std::size_t kQueueAhead = 4096;
 constexpr base::Duration kRetryFirst = std::chrono::seconds{1};
-/// From a fabric set up to the survey of its lanes: what follows at once (joins, the last traps) has the wire.
+/// From a fabric set up to the survey of its lanes: what follows at once (joins, the last traps) has the
+/// wire.
 constexpr base::Duration kRest = std::chrono::milliseconds{500};
 constexpr std::uint8_t kSetMethod = 2;
 
@@ -146,6 +147,11 @@ void SubnetManager::dispatch_stale(const Completion& completion, base::Instant n
 
 bool SubnetManager::step(base::Instant now, Effects& out) {
     if (std::holds_alternative<Idle>(phase_)) {
+        // A short run: before the next sweep, or sweeps that follow each other would put it off for ever.
+        if (reregister_due_ && now >= *reregister_due_ && may_touch_settled()) {
+            start_reregister(now);
+            return true;
+        }
         if (pending_ && now >= pending_->not_before) {
             start_sweep(now, out);
             return true;
@@ -155,10 +161,6 @@ bool SubnetManager::step(base::Instant now, Effects& out) {
         }
         if (groups_due_ && now >= *groups_due_) {
             start_groups(now);
-            return true;
-        }
-        if (reregister_due_ && now >= *reregister_due_) {
-            start_reregister(now);
             return true;
         }
         return false;
@@ -610,6 +612,7 @@ void SubnetManager::start_programming(base::Instant now, Effects& out) {
     }
     input.strange_mft = strange_mft_;
     add_groups(input);
+    groups_due_.reset();  // who joins from here on is due a run of its own
     input.reregister = ports_of_lost_clients();
     phase_.emplace<Programmer>(std::move(input));
     static_cast<void>(out);
@@ -661,7 +664,6 @@ void SubnetManager::keep_tables(const RowsInForce& rows, Effects& out) {
 void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& out) {
     keep_tables(done.rows_in_force(), out);
     keep_groups(done);
-    groups_due_.reset();
     report_.lft_blocks_written = done.lft_blocks();
     report_.port_sets = done.port_sets();
     report_.pkey_sets = done.pkey_sets();
@@ -689,7 +691,7 @@ void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& o
     clients_known_ = true;
     if (!lost_clients_.empty()) {
         constexpr base::Duration kShown = std::chrono::milliseconds{100};  // until the SA has this fabric
-        reregister_due_ = now + kShown;
+        reregister_due_ = reregister_due_.value_or(now + kShown);
     }
     out.emplace_back(Persist{{fabric_record()}});
     const bool first = mode_ != SmMode::up;

@@ -47,6 +47,27 @@ TEST(Groups, AJoinWritesMulticastTablesAndNothingElse) {
     EXPECT_EQ(lab.sets(Attribute::multicast_forwarding_table), 3U) << "emptied";
 }
 
+// Who joins while a sweep is writing was told that it is in: its tree comes with no further prompting.
+TEST(Groups, AJoinInMidProgrammingIsNotForgotten) {
+    for (const char* phase : {"program", "activate"}) {
+        Lab lab(t2(), at_h1());
+        lab.start();
+        ASSERT_TRUE(lab.run_until(
+            [&] {
+                const auto& sets = phase == std::string("program") ? Attribute::linear_forwarding_table
+                                                                   : Attribute::port_info;
+                return lab.sets(sets) > (sets == Attribute::port_info ? 12U : 1U);
+            },
+            seconds{5}));
+        ASSERT_NE(lab.snapshot().mode, fabric::SmMode::up) << phase;
+        ASSERT_EQ(lab.sets(Attribute::multicast_forwarding_table), 0U);
+        lab.set_groups({{kMlid, {member(lab, "h1"), member(lab, "h5")}}});
+        ASSERT_TRUE(lab.run_until_up(seconds{5}));
+        lab.advance(seconds{2});
+        EXPECT_EQ(lab.sets(Attribute::multicast_forwarding_table), 3U) << phase;
+    }
+}
+
 TEST(Groups, ATreeFollowsTheFabric) {
     Lab lab(t2(), at_h1());
     lab.start();
