@@ -58,6 +58,9 @@ struct NodeDescription {
     auto operator<=>(const NodeDescription&) const = default;
 };
 
+/// MulticastFDBTop where no entry is valid (IBA 14.2.5.4).
+inline constexpr std::uint16_t kMulticastTopNone = 0xBFFF;
+
 struct SwitchInfo {
     std::uint16_t linear_fdb_cap = 0;
     std::uint16_t random_fdb_cap = 0;

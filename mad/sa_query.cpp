@@ -9,7 +9,6 @@ namespace {
 
 constexpr std::uint32_t kGsiQp = 1;
 constexpr std::uint32_t kGsiQKey = 0x80010000;
-constexpr MadStatus kBusy = 0x0001;
 constexpr std::size_t kRecordUnit = 8;  ///< of AttributeOffset
 /// A transfer that stands still for 2 * (3 + 1) time-outs is over (mad/rmpp.hpp).
 constexpr std::uint8_t kTransferRetries = 3;
@@ -57,7 +56,7 @@ void SaQuery::again(base::Instant now, std::vector<WireMad>& out) {
         return;
     }
     if (busy_) {
-        outcome_ = SaReply{.status = kBusy};
+        outcome_ = SaReply{.status = kStatusBusy};
         return;
     }
     outcome_ = base::fail(base::ErrorKind::unavailable,
@@ -81,7 +80,7 @@ void SaQuery::on_receive(const WireMad& mad, base::Instant now, std::vector<Wire
     if (!head->header.is_response()) {
         return;
     }
-    busy_ = (head->header.status & kBusy) != 0;
+    busy_ = (head->header.status & kStatusBusy) != 0;
     if (!busy_) {  // else it is asked again when its time is up
         finish(*head,
                std::make_shared<const std::vector<std::uint8_t>>(head->data.begin(), head->data.end()));

@@ -32,6 +32,7 @@ enum class Method : std::uint8_t {
 /// redirect, bits 2-4 invalid-field codes: 0x0004 bad version, 0x0008 method, 0x000C method/attribute, 0x001C
 /// value.
 using MadStatus = std::uint16_t;
+inline constexpr MadStatus kStatusBusy = 0x0001;  ///< to be asked again (IBA 13.4.7)
 
 struct MadHeader {
     std::uint8_t base_version = 1;

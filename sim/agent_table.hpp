@@ -13,13 +13,14 @@
 #include <optional>
 
 #include "base/result.hpp"
+#include "mad/smp.hpp"
 #include "mad/transport.hpp"
 
 namespace ibf::sim {
 
 // Management classes (IBA 13.4.4) as octets: here they come unchecked from a client.
-inline constexpr std::uint8_t kSubnAdm = 0x03;
-inline constexpr std::uint8_t kSubnDirected = 0x81;
+inline constexpr auto kSubnAdm = static_cast<std::uint8_t>(mad::MgmtClass::subn_adm);
+inline constexpr auto kSubnDirected = static_cast<std::uint8_t>(mad::MgmtClass::subn_directed);
 
 /// The upper half of the transaction IDs of an agent's requests. Never 0, never used again.
 using AgentId = std::uint32_t;

@@ -266,7 +266,7 @@ void power_up(Device& device, const routing::NetlistNode& node, const SimOptions
     mad::SwitchInfo info =
         node.switch_info ? mad::decode_switch_info(*node.switch_info) : factory_switch_info(node, options);
     info.linear_fdb_top = 0;
-    info.multicast_fdb_top = kMulticastTopNone;
+    info.multicast_fdb_top = mad::kMulticastTopNone;
     info.default_port = 0;
     info.life_time = 0;
     info.port_state_change = true;

@@ -20,9 +20,6 @@
 
 namespace ibf::sim {
 
-/// MulticastFDBTop where no entry is valid (IBA 14.2.5.4).
-inline constexpr std::uint16_t kMulticastTopNone = 0xBFFF;
-
 struct SimOptions;
 
 inline constexpr std::uint32_t kNoNode = 0xFFFFFFFFU;

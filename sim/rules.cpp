@@ -190,7 +190,8 @@ std::optional<Rule> check_switch_info(const Device& device, const mad::SwitchInf
     }
     const bool has_top = (device.ports[0].info.capability_mask & kCapMulticastTop) != 0;
     const bool changes = request.multicast_fdb_top != now.multicast_fdb_top;
-    const bool legal = request.multicast_fdb_top == 0 || request.multicast_fdb_top == kMulticastTopNone ||
+    const bool legal = request.multicast_fdb_top == 0 ||
+                       request.multicast_fdb_top == mad::kMulticastTopNone ||
                        (request.multicast_fdb_top >= kMlidBase &&
                         request.multicast_fdb_top < kMlidBase + now.multicast_fdb_cap);
     return changes && (!has_top || !legal) ? std::optional{Rule::multicast_fdb_top} : std::nullopt;

@@ -7,7 +7,6 @@ namespace {
 
 using mad::SaMethod;
 
-constexpr mad::MadStatus kBusy = 0x0001;
 constexpr mad::MadStatus kBadVersion = 0x0004;
 constexpr mad::MadStatus kBadMethod = 0x0008;
 constexpr mad::MadStatus kBadMethodAttribute = 0x000C;
@@ -162,7 +161,7 @@ void Desk::take(Waiting item, const mad::SaMad& request, base::Instant now, Desk
             waiting_.erase(mad.address.lid);
         }
         if (config_.when_full == fabric::WhenFull::busy) {
-            refuse(item, request, kBusy, out);
+            refuse(item, request, mad::kStatusBusy, out);
         }
         return;
     }

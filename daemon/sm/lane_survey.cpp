@@ -287,7 +287,7 @@ void LaneSurvey::on(const Completion& completion, Validity validity) {
             return tell_silent();
         default:
             // Busy is no word on the question, as after a large Set (C37): asked again, some seconds long.
-            if ((completion.status & kStatusBusy) != 0 && slot.busy < kBusyMost) {
+            if ((completion.status & mad::kStatusBusy) != 0 && slot.busy < kBusyMost) {
                 ++slot.busy;
                 return;
             }

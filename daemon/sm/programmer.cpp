@@ -16,7 +16,6 @@ using fabric::PortRef;
 using mad::Completion;
 using mad::PortState;
 
-constexpr std::uint16_t kMulticastTopNone = 0xBFFF;
 constexpr std::uint32_t kMulticastTopSupported = 0x40000000U;  ///< CapabilityMask.IsMulticastFDBTopSupported
 
 /// Takes over the answer to a Set, but for what it cannot tell: FDR10, and extended speeds where the device
@@ -386,7 +385,7 @@ void Programmer::on_mft(PortRef ref, const Completion& completion) {
 
 /// The highest MLID that any switch forwards.
 std::uint16_t Programmer::multicast_top() const {
-    std::uint16_t top = kMulticastTopNone;
+    std::uint16_t top = mad::kMulticastTopNone;
     for (const MftRow& row : input_.groups) {
         top = row.empty() ? top : std::max(top, row.rbegin()->first);
     }
@@ -619,7 +618,8 @@ void Programmer::on_reregister(PortRef ref, const Completion& completion) {
         answer.client_reregister = false;  // it shows in this answer alone
         adopt(answer, input_.fabric->port(ref));
         input_.acknowledged->insert_or_assign(memory_key(ref), target_of(ref).fingerprint);
-    } else if (completion.kind != Completion::Kind::error_status || (completion.status & kStatusBusy) != 0) {
+    } else if (completion.kind != Completion::Kind::error_status ||
+               (completion.status & mad::kStatusBusy) != 0) {
         not_reregistered_.push_back(ref);  // no word of the port's against it
     } else {
         fail(ref, fmt::format("client reregistration {}", describe(completion)));

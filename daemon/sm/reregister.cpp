@@ -24,6 +24,7 @@ void SubnetManager::note_lost_clients() {
                                      (info.capability_mask & kCanReregister) != 0;
             const mad::Guid owner = fabric::lid_owner(node, mad::PortNum{static_cast<std::uint8_t>(p)});
             if (info.state != mad::PortState::active) {
+                lost_clients_.erase(owner);        // they register when it is Active
                 reregister_refused_.erase(owner);  // its driver may be another one when it is back
             }
             if (has_clients && (info.sm_lid != sm_lid_ || !clients_known_) &&
@@ -52,7 +53,9 @@ void SubnetManager::start_reregister(base::Instant now) {
     reregister_due_.reset();
     ProgramInput input = begin_short_run(RunScope::reregister, now);
     input.reregister = ports_of_lost_clients();
-    lost_clients_.clear();
+    for (const PortRef ref : input.reregister) {  // a host that is silent for now is asked when it is back
+        lost_clients_.erase(fabric::lid_owner(working_->nodes[ref.node], ref.port));
+    }
     phase_.emplace<Programmer>(std::move(input));
 }
 
@@ -71,7 +74,7 @@ void SubnetManager::end_reregister(const Programmer& done, base::Instant now, Ef
     end_short_run();
     if (!done.failures().empty()) {
         retry_later("a port refused to register anew: it is told the SM's LID alone", now);
-    } else if (!lost_clients_.empty()) {
+    } else if (!done.not_reregistered().empty()) {
         retry_later("a port did not answer when asked to register anew", now);
     }
 }

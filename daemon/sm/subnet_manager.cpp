@@ -689,7 +689,7 @@ void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& o
     ++settled_sweeps_;
     survey_from_ = now + kRest;
     clients_known_ = true;
-    if (!lost_clients_.empty()) {
+    if (!ports_of_lost_clients().empty()) {
         constexpr base::Duration kShown = std::chrono::milliseconds{100};  // until the SA has this fabric
         reregister_due_ = reregister_due_.value_or(now + kShown);
     }

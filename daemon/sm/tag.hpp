@@ -8,12 +8,8 @@
 #include <cstdint>
 
 #include "mad/ids.hpp"
-#include "mad/smp.hpp"
 
 namespace ibf::sm {
-
-/// MAD status: the device asks to be asked again (IBA 13.4.7).
-inline constexpr mad::MadStatus kStatusBusy = 0x0001;
 
 enum class Ask : std::uint8_t {
     node_info,

@@ -15,6 +15,7 @@
 #include "../unit/fabric_from_netlist.hpp"
 #include "base/prng.hpp"
 #include "daemon/sa/reader.hpp"
+#include "mad/octets.hpp"
 
 namespace {
 
@@ -47,10 +48,7 @@ mad::SaMad path_query(const sa::End& from, const sa::End* to) {
     };
     const auto gid = [&](const char* field, std::size_t at, mad::Guid guid) {
         mad.component_mask |= std::uint64_t{1} << type.component(field);
-        for (unsigned i = 0; i < 8; ++i) {
-            mad.data[at + i] = static_cast<std::uint8_t>(sa::SaConfig{}.subnet_prefix >> (56U - 8U * i));
-            mad.data[at + 8 + i] = static_cast<std::uint8_t>(guid.value() >> (56U - 8U * i));
-        }
+        mad::store_gid(mad.data, at, {sa::SaConfig{}.subnet_prefix, guid});
     };
     set("Reversible", 1);
     set("NumbPath", 1);
@@ -85,12 +83,6 @@ int main(int argc, char** argv) {
     if (!snapshot->fabric || !snapshot->routes) {
         fmt::print(stderr, "sa_lookup_bench: {} has no routes\n", spec);
         return 2;
-    }
-    for (fabric::Node& node : const_cast<fabric::Fabric&>(*snapshot->fabric).nodes) {
-        for (fabric::Port& port : node.ports) {
-            port.pkeys.assign(1, mad::PKeyBlock{});
-            port.pkeys[0].keys[0] = mad::kPKeyDefaultFull;
-        }
     }
     std::shared_ptr<const sa::View> view;
     const double build = least_seconds([&] { view = std::make_shared<const sa::View>(snapshot); });

@@ -47,6 +47,8 @@ inline fabric::Port to_port(const routing::NetlistPort& from, bool is_switch,
     port.info.local_port = mad::PortNum{number};
     if (!is_switch) {
         port.guid = from.guid != mad::Guid{} ? from.guid : mad::Guid{node.guid.value() + number};
+        port.pkeys.resize(1);
+        port.pkeys[0].keys[0] = mad::kPKeyDefaultFull;
     }
     port.info.phys_state = from.peer_node ? mad::PhysState::link_up : mad::PhysState::polling;
     port.info.state = from.peer_node ? mad::PortState::active : mad::PortState::down;

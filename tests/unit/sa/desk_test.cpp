@@ -210,6 +210,25 @@ TEST(Desk, ATableGoesByRmppAndChangesGoToTheRegistry) {
     EXPECT_EQ(bench.out.for_registry.size(), 1U);
 }
 
+// The end of a table is that of its own request, not of another one with the same TID.
+TEST(Desk, ATableThatEndedCanBeAskedForAgain) {
+    DeskBench bench;
+    const mad::WireMad table =
+        bench.wire(SaBench::request(SaMethod::get_table, SaAttribute::node_record, {}), 3, 1);
+    bench.desk.on_mad(table, bench.now, bench.out);
+    bench.serve_all();
+    bench.desk.on_mad(bench.wire(bench.path(), 3, 1), bench.now, bench.out);  // waits meanwhile
+    while (const auto deadline = bench.desk.next_deadline()) {  // nobody acknowledges: it is given up
+        bench.now = *deadline;
+        bench.desk.on_time(bench.now, bench.out);
+    }
+    bench.serve_all();
+    bench.out.wire.clear();
+    bench.desk.on_mad(table, bench.now, bench.out);
+    bench.serve_all();
+    EXPECT_GE(bench.out.wire.size(), 1U);
+}
+
 TEST(Desk, TellsWhoAskedAndHowLongAnAnswerTook) {
     using std::chrono::milliseconds;
     DeskBench bench;

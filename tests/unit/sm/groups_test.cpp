@@ -11,18 +11,12 @@ using std::chrono::seconds;
 
 constexpr mad::Mlid kMlid{0xC001};
 
-LabOptions at_h1() {
-    LabOptions options;
-    options.at = "h1";
-    return options;
-}
-
 sm::GroupMember member(const Lab& lab, const std::string& name) {
     return {mad::Guid{lab.sim.netlist().nodes[lab.node(name)].guid.value() + 1}, true};
 }
 
 TEST(Groups, AJoinWritesMulticastTablesAndNothingElse) {
-    Lab lab(t2(), at_h1());
+    Lab lab(t2(), at("h1"));
     lab.start();
     ASSERT_TRUE(lab.run_until_up(seconds{5}));
     lab.advance(seconds{15});
@@ -50,7 +44,7 @@ TEST(Groups, AJoinWritesMulticastTablesAndNothingElse) {
 // Who joins while a sweep is writing was told that it is in: its tree comes with no further prompting.
 TEST(Groups, AJoinInMidProgrammingIsNotForgotten) {
     for (const char* phase : {"program", "activate"}) {
-        Lab lab(t2(), at_h1());
+        Lab lab(t2(), at("h1"));
         lab.start();
         ASSERT_TRUE(lab.run_until(
             [&] {
@@ -69,7 +63,7 @@ TEST(Groups, AJoinInMidProgrammingIsNotForgotten) {
 }
 
 TEST(Groups, ATreeFollowsTheFabric) {
-    Lab lab(t2(), at_h1());
+    Lab lab(t2(), at("h1"));
     lab.start();
     ASSERT_TRUE(lab.run_until_up(seconds{5}));
     lab.set_groups({{kMlid, {member(lab, "h1"), member(lab, "h5")}}});
@@ -85,7 +79,7 @@ TEST(Groups, ATreeFollowsTheFabric) {
 
 // A restart that knows the members finds the tables as they should be: it reads them and writes none.
 TEST(Groups, ARestartWithTheSameMembersWritesNoTable) {
-    Lab lab(t2(), at_h1());
+    Lab lab(t2(), at("h1"));
     lab.start();
     ASSERT_TRUE(lab.run_until_up(seconds{5}));
     const sm::MulticastGroups groups{{kMlid, {member(lab, "h1"), member(lab, "h5"), member(lab, "h7")}}};
@@ -112,7 +106,7 @@ TEST(Groups, ARestartWithTheSameMembersWritesNoTable) {
 
 // A member whose port was gone gets the group's packets when it is back, without a new join.
 TEST(Groups, AMemberThatComesBackIsOnTheTreeAgain) {
-    Lab lab(t2(), at_h1());
+    Lab lab(t2(), at("h1"));
     lab.start();
     ASSERT_TRUE(lab.run_until_up(seconds{5}));
     lab.set_groups({{kMlid, {member(lab, "h1"), member(lab, "h5")}}});
@@ -135,7 +129,7 @@ TEST(Groups, AMemberThatComesBackIsOnTheTreeAgain) {
 
 // C97: a switch whose table is smaller than what was given out takes what fits, and is not asked for more.
 TEST(Groups, ASmallerTableIsNotWrittenBeyondItsEnd) {
-    Lab lab(t2(), at_h1());
+    Lab lab(t2(), at("h1"));
     lab.start();
     ASSERT_TRUE(lab.run_until_up(seconds{5}));
     constexpr mad::Mlid kBeyond{0xC000 + 0x2000};  // of the simulated switches' tables

@@ -250,6 +250,15 @@ TEST(LaneSurvey, ARefusalCountsForThePortOnly) {
     EXPECT_EQ(lab.events("lanes-unread"), 0U);
 }
 
+// Busy is no refusal (C37): nothing is passed over.
+TEST(LaneSurvey, ABusySwitchIsAskedUntilItAnswers) {
+    Lab lab(t2(), at("h1"));
+    lab.inject("error-status leaf1 attr=SLtoVLMappingTable number=1 count=5");
+    survey(lab);
+    EXPECT_EQ(differences(lab), "");
+    EXPECT_EQ(lab.events("lanes-unread"), 0U);
+}
+
 // --- reading again
 // --------------------------------------------------------------------------------------------------
 

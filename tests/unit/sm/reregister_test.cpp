@@ -30,6 +30,11 @@ protected:
         }
         return counts;
     }
+    /// The sweep has settled, and nobody was asked yet: run_until_up() would wait for the asking as well.
+    bool run_until_asking_is_due() {
+        return lab.run_until([&] { return lab.sm->mode() == fabric::SmMode::up; }, seconds{5}) &&
+               asked() == std::vector<std::uint32_t>(8, 0);
+    }
     void restart() {
         lab.kill();
         lab.advance(seconds{1});
@@ -90,9 +95,10 @@ TEST_F(Reregister, WhoDoesNotAnswerIsAskedAgainWhoRefusesIsNot) {
     lab.inject("error-status h3 attr=PortInfo method=Set");
     lab.kill();
     lab.start();
-    ASSERT_TRUE(lab.run_until_up(seconds{5}));
-    lab.inject("dead h5");  // between the settled sweep and the asking
+    ASSERT_TRUE(run_until_asking_is_due());
+    lab.inject("dead h5");
     lab.advance(seconds{15});
+    EXPECT_EQ(asked()[4], 0U);
     lab.inject("alive h5");
     lab.request_sweep(sm::SweepScope::full);
     lab.advance(seconds{60});
@@ -101,6 +107,33 @@ TEST_F(Reregister, WhoDoesNotAnswerIsAskedAgainWhoRefusesIsNot) {
     EXPECT_EQ(counts[4], 1U);
     EXPECT_EQ(counts[5], 1U);
     EXPECT_EQ(lab.events("reregister-refused"), 1U);
+}
+
+// Nothing else brings a sweep: who did not answer is asked again all the same.
+TEST_F(Reregister, WhoDoesNotAnswerIsAskedAgainByItself) {
+    lab.stored.sa_state.clear();
+    lab.kill();
+    lab.start();
+    ASSERT_TRUE(run_until_asking_is_due());
+    lab.inject("dead h5");  // its link stays as it is
+    lab.advance(seconds{3});
+    EXPECT_EQ(asked()[4], 0U);
+    lab.inject("alive h5");
+    lab.advance(seconds{120});
+    EXPECT_EQ(asked(), std::vector<std::uint32_t>(8, 1));
+}
+
+// Sweeps that follow each other, as under a flapping link, do not put it off.
+TEST_F(Reregister, SweepsWithoutAPauseDoNotPutItOff) {
+    lab.stored.sa_state.clear();
+    lab.kill();
+    lab.start();
+    ASSERT_TRUE(run_until_asking_is_due());
+    for (int i = 0; i < 100; ++i) {
+        lab.request_sweep(sm::SweepScope::full);
+        lab.advance(std::chrono::milliseconds{20});
+    }
+    EXPECT_EQ(asked(), std::vector<std::uint32_t>(8, 1));
 }
 
 // A port that refuses the bit is told the SM's LID without it.
