@@ -117,5 +117,13 @@ class OpenSm:
                 raise RuntimeError("OpenSM did not bring the fabric up:\n" + self.words()[-2000:])
             time.sleep(0.1)
 
+    def wait_settled(self, quiet=2.0, seconds=60):
+        """SUBNET UP is not the end: links coming up raise traps, and OpenSM sweeps once more on them. Until its log rests."""
+        deadline, size, since = time.monotonic() + seconds, -1, time.monotonic()
+        while time.monotonic() < min(deadline, since + quiet):
+            if (now := len(self.words())) != size:
+                size, since = now, time.monotonic()
+            time.sleep(0.1)
+
     def stop(self):
         stop(self.process)

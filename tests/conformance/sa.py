@@ -623,6 +623,7 @@ def main():
                     reference = OpenSm(lambda *args, **more: other.spawn(end[1], *args, **more), opensm,
                                        os.path.join(there, "opensm"))
                     reference.wait_up(120)
+                    reference.wait_settled()
                 manager.wait_up()
                 if not options.only or {"lanes", "records", "osmtest"} & set(options.only.split(",")):
                     manager.wait_lanes()

@@ -172,9 +172,15 @@ def check_osmtest(sim, node, opensm, folder):
         with open(output, encoding="utf-8", errors="replace") as file:
             text = file.read()
         if process.returncode != 0 or " PASS" not in text:
-            raise judges.Disagreement(f"flow {flow}: code {process.returncode}\n{text[-1000:]}")
+            raise judges.Disagreement(f"flow {flow}: code {process.returncode}\n{text[-1000:]}{complaints(folder)}")
         passed.append(flow)
     return "flows " + " ".join(passed)
+
+
+def complaints(folder):
+    """osmtest's own reasons: it prints none of them."""
+    with open(os.path.join(folder, "osmtest.log"), encoding="utf-8", errors="replace") as file:
+        return "".join(line for line in file if " ERR " in line)[-3000:]
 
 
 def check_ibdiagnet(sim, node):
@@ -218,6 +224,7 @@ def judge_opensm(sim, opensm, folder):
         report("tables", lambda: check_tables(sim, asker))
         report("ways", lambda: check_paths(sim, asker, truth))
         report("queries", lambda: check_queries(sim, asker, truth))
+        manager.wait_settled()
         report("osmtest", lambda: check_osmtest(sim, asker, opensm, folder))
         report("ibdiagnet", lambda: check_ibdiagnet(sim, asker))
         report("a cable", lambda: check_cable(sim, manager))
