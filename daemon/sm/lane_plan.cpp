@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 
 #include "mad/codec.hpp"
 
@@ -21,9 +20,9 @@ constexpr std::uint8_t kWeight = 64;  ///< of VL 0 where no lane has any: 4 KiB 
 
 using Faults = std::map<std::string, std::vector<std::size_t>>;  ///< by what is wrong: the ports
 
-/// Data lanes of a port; one there always is.
+/// Data lanes of a port; one there always is. Of one that nothing leaves by: as many as it can ever run.
 unsigned lanes_of(const LanePort& port) {
-    return std::max(1U, mad::vl_count(port.operational_vls));
+    return std::max(1U, mad::vl_count(port.sends ? port.operational_vls : port.vl_cap));
 }
 
 bool loses(mad::Vl vl, const LanePort& exit) {
@@ -81,8 +80,8 @@ public:
         for (std::size_t exit = 1; exit < device_.ports.size(); ++exit) {
             write_by_mask(exit, kAllInputs, out);
         }
-        for (const auto& [exit, input] : bad_) {
-            out.push_back(write(map_modifier(device_, input, exit), *wanted(input, exit)));
+        for (const Pair& pair : bad_) {
+            out.push_back(write(map_modifier(device_, pair.second, pair.first), wanted(pair)));
         }
     }
 
@@ -105,16 +104,25 @@ private:
              exit);
     }
 
-    [[nodiscard]] std::optional<Sl2VlTable> wanted(std::size_t input, std::size_t exit) const {
-        const Sl2VlTable* table = tables_.map(input, exit);
-        return table == nullptr ? std::nullopt : std::optional{mended(*table, device_.ports[exit])};
-    }
-
     [[nodiscard]] static LaneWrite write(std::uint32_t modifier, const Sl2VlTable& table) {
         return {mad::Attribute::sl2vl_table, modifier, mad::encode(table)};
     }
 
-    /// One Set in place of several, if all that it covers shall be equal. The masks mean outer ports.
+    /// Of a pair that loses packets.
+    [[nodiscard]] Sl2VlTable wanted(const Pair& pair) const {
+        return mended(*tables_.map(pair.second, pair.first), device_.ports[pair.first]);
+    }
+
+    /// A mapping may be written over by what it holds already, and by what it shall hold if SL 0 is lost in
+    /// it, now or whenever its ports come up. Any other is what somebody set there.
+    [[nodiscard]] bool may_become(const Sl2VlTable& value, std::size_t input, std::size_t exit) const {
+        const Sl2VlTable* held = tables_.map(input, exit);
+        const LanePort& there = device_.ports[exit];
+        return held != nullptr &&
+               (*held == value || (loses(held->vls[0], there) && mended(*held, there) == value));
+    }
+
+    /// One Set in place of several, if nothing that it covers is to be kept. The masks mean outer ports.
     void write_by_mask(std::size_t exit, std::uint32_t mask, std::vector<LaneWrite>& out) {
         const auto covered = [&](const Pair& pair) {
             return pair.first != 0 && pair.second != 0 && ((mask & kAllExits) != 0 || pair.first == exit);
@@ -122,15 +130,15 @@ private:
         if (!device_.optimised || std::count_if(bad_.begin(), bad_.end(), covered) < 2) {
             return;
         }
-        const auto first = wanted(1, exit == 0 ? 1 : exit);
+        const Sl2VlTable value = wanted(*std::find_if(bad_.begin(), bad_.end(), covered));
         for (std::size_t e = 1; e < device_.ports.size(); ++e) {
             for (std::size_t i = 1; i < device_.ports.size() && covered({e, i}); ++i) {
-                if (!first || wanted(i, e) != first) {
+                if (!may_become(value, i, e)) {
                     return;
                 }
             }
         }
-        out.push_back(write(mask | static_cast<std::uint32_t>(exit), *first));
+        out.push_back(write(mask | static_cast<std::uint32_t>(exit), value));
         bad_.erase(std::remove_if(bad_.begin(), bad_.end(), covered), bad_.end());
     }
 

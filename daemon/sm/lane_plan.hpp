@@ -59,8 +59,8 @@ struct LanePlan {
     std::vector<LaneWrite> writes;
     std::string wrong;  ///< what was found, with the ports; empty: nothing
 };
-/// By optimised Sets where they are the shorter way and change no pair that carries packets and needs no
-/// change.
+/// By optimised Sets where they are the shorter way and change no mapping that loses nothing, be its ports up
+/// or down.
 [[nodiscard]] LanePlan plan_lanes(const LaneDevice& device, const fabric::LaneTables& tables);
 
 }  // namespace ibf::sm
