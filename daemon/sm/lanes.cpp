@@ -41,7 +41,7 @@ void SubnetManager::ask_lanes(base::Instant now) {
         survey_.follow(*fabric_);
     }
     std::vector<mad::Request> questions;
-    survey_.ask(*fabric_, epoch_, now, questions);
+    survey_.ask(epoch_, now, questions);
     for (mad::Request& question : questions) {
         const bool taken = mads_.submit(std::move(question));
         IBF_CHECK(taken, "the transaction table refused a request although it had room");
