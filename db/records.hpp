@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -99,6 +100,8 @@ struct Stored {
     std::map<mad::Guid, mad::LidRange> lids;
     std::map<mad::Guid, TableRecord> tables;
     std::string sa_state;
+    std::optional<std::uint64_t>
+        sa_edition;           ///< of the state with what clients were told last; from the EditionMark
     bool clean_stop = false;  ///< marker as it was before this start removed it
     mad::Lid sm_lid{};
     std::uint64_t last_sweep_id = 0;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/fnv.hpp"
+
 namespace ibf::routing {
 
 std::uint8_t Routes::port(SwitchIndex at, mad::Lid lid) const {
@@ -13,18 +15,16 @@ std::uint8_t Routes::port(SwitchIndex at, mad::Lid lid) const {
 }
 
 std::uint64_t Routes::hash() const {
-    constexpr std::uint64_t kFnvPrime = 0x100000001b3ULL;
-    std::uint64_t hash = 0xcbf29ce484222325ULL;
-    const auto add = [&](std::uint8_t byte) { hash = (hash ^ byte) * kFnvPrime; };
+    base::Fnv1a hash;
     for (std::size_t i = 0; i < rows.size(); ++i) {
         for (int shift = 0; shift < 64; shift += 8) {
-            add(static_cast<std::uint8_t>(switch_guids[i].value() >> shift));
+            hash.add(static_cast<std::uint8_t>(switch_guids[i].value() >> shift));
         }
         for (const std::uint8_t byte : *rows[i]) {
-            add(byte);
+            hash.add(byte);
         }
     }
-    return hash;
+    return hash.value();
 }
 
 namespace {

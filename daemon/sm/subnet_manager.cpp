@@ -45,7 +45,8 @@ SubnetManager::SubnetManager(SmStart start)
       stored_tables_(std::move(start.stored.tables)),
       stored_clean_(start.stored.clean_stop),
       stored_sm_lid_(start.stored.sm_lid),
-      clients_known_(!start.stored.sa_state.empty()),
+      clients_known_(start.clients_known),
+      clients_heard_(start.clients_known),
       events_(start.stored.last_event_id),
       last_sweep_id_(start.stored.last_sweep_id) {}
 
@@ -688,11 +689,7 @@ void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& o
     settled_ = fabric_;
     ++settled_sweeps_;
     survey_from_ = now + kRest;
-    clients_known_ = true;
-    if (!ports_of_lost_clients().empty()) {
-        constexpr base::Duration kShown = std::chrono::milliseconds{100};  // until the SA has this fabric
-        reregister_due_ = reregister_due_.value_or(now + kShown);
-    }
+    plan_reregister(now);
     out.emplace_back(Persist{{fabric_record()}});
     const bool first = mode_ != SmMode::up;
     set_mode(SmMode::up, done.failures().empty()

@@ -44,6 +44,7 @@ using RoutesResult = base::Result<routing::RouteOutcome>;
 struct SmStart {
     std::shared_ptr<const SmConfig> config;
     db::Stored stored;
+    bool clients_known = false;  ///< the SA has all that clients left with it
     mad::LocalPort local;
     base::Instant now;
     base::WallTime wall;  ///< real time at `now`
@@ -79,6 +80,9 @@ public:
     [[nodiscard]] fabric::SmMode mode() const { return mode_; }
     /// How often a sweep has set the fabric up whole. Joins and leaves between sweeps do not count.
     [[nodiscard]] std::uint64_t settled_sweeps() const { return settled_sweeps_; }
+    /// The SA has what clients left with it, or they have been asked to register anew. True for good, once it
+    /// is.
+    [[nodiscard]] bool clients_heard() const { return clients_heard_; }
 
 private:
     struct Idle {};
@@ -141,6 +145,7 @@ private:
     /// What it wrote is part of the settled fabric.
     void end_short_run();
     void note_lost_clients();
+    void plan_reregister(base::Instant now);
     [[nodiscard]] std::vector<fabric::PortRef> ports_of_lost_clients() const;
     void start_reregister(base::Instant now);
     void end_reregister(const Programmer& done, base::Instant now, Effects& out);
@@ -222,8 +227,10 @@ private:
     MulticastGroups groups_;
     std::map<mad::Guid, MftRow> groups_programmed_;  ///< multicast tables that are known, by switch
     std::optional<base::Instant> groups_due_;
-    bool clients_known_ = false;        ///< the SA has what clients had left with it, or began with them
-    std::set<mad::Guid> lost_clients_;  ///< ports whose clients must register anew, and do not know it
+    const bool clients_known_;                ///< from the start the SA had what clients had left with it
+    bool clients_heard_;                      ///< or those that were there have been asked to register anew
+    std::set<mad::Guid> met_;                 ///< ports seen since the start, where clients were not known
+    std::set<mad::Guid> lost_clients_;        ///< ports whose clients must register anew, and do not know it
     std::set<mad::Guid> reregister_refused_;  ///< ports that are not asked again
     std::optional<base::Instant> reregister_due_;
     std::shared_ptr<const fabric::Fabric> settled_;  ///< last set up whole
