@@ -1,5 +1,6 @@
 // PathRecord queries as clients send them.
 #include "sa_bench.hpp"
+#include "tests/unit/sa/counted_allocations.hpp"
 
 namespace ibf::test {
 namespace {
@@ -147,12 +148,17 @@ TEST(Paths, AGroupsPathIsItsRecord) {
     EXPECT_EQ(SaBench::field(answer, 0, "SL"), 2U);
 }
 
-TEST(MultiPath, IsThePathsOfEachPair) {
-    SaBench bench(t2());
+mad::SaMad multipath_query() {
     mad::SaMad mad;
     mad.header.method = static_cast<std::uint8_t>(SaMethod::get_multi);
     mad.header.attribute = static_cast<mad::Attribute>(SaAttribute::multi_path_record);
-    mad.component_mask = std::uint64_t{1} << 19U | std::uint64_t{1} << 20U;
+    mad.component_mask = std::uint64_t{1} << 19U | std::uint64_t{1} << 20U;  // SGIDCount, DGIDCount
+    return mad;
+}
+
+TEST(MultiPath, IsThePathsOfEachPair) {
+    SaBench bench(t2());
+    mad::SaMad mad = multipath_query();
     std::vector<std::uint8_t> data(24);
     data[15] = 2;
     data[16] = 3;
@@ -174,6 +180,30 @@ TEST(MultiPath, IsThePathsOfEachPair) {
     EXPECT_EQ(ask().status, mad::kSaInvalidGid);
     mad.component_mask = 0;
     EXPECT_EQ(ask().status, mad::kSaInsufficientComponents);
+}
+
+// Who names 255 by 255 ports gets 127 paths, and no more pairs are looked at than it takes to find them.
+TEST(MultiPath, LooksAtNoMorePairsThanItAnswers) {
+    SaBench bench(t2());
+    const mad::SaMad mad = multipath_query();
+    std::size_t made = 0;
+    const auto paths = [&](std::uint8_t sources, std::uint8_t destinations) {
+        std::vector<std::uint8_t> data(24 + (sources + destinations) * 16U);
+        data[15] = sources;
+        data[16] = destinations;
+        for (std::size_t at = 24; at < data.size(); at += 16) {
+            mad::store_gid(data, at, {SaBench::kPrefix, bench.end(at % 32 == 0 ? "h1" : "h5").guid});
+        }
+        const std::size_t before = test::allocations();
+        const auto answer =
+            sa::read_multipath({mad, *bench.view, bench.tables, bench.config, sa::kNoEnd}, data);
+        made = test::allocations() - before;
+        return answer.count();
+    };
+    EXPECT_EQ(paths(1, 127), 127U);
+    const std::size_t of_127_pairs = made;
+    EXPECT_EQ(paths(255, 255), 127U);
+    EXPECT_LE(made, of_127_pairs + 8);
 }
 
 }  // namespace
