@@ -303,6 +303,7 @@ def main():
     def ours(sim, node, folder):
         manager = Ours(sim, options.build, node, folder)
         manager.wait_up()
+        manager.wait_lanes()
         return manager
 
     def opensm(sim, node, folder):
