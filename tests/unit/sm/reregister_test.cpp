@@ -140,16 +140,22 @@ TEST_F(Reregister, WhoIsMetLaterIsAskedThen) {
     EXPECT_EQ(asked(), std::vector<std::uint32_t>(8, 1)) << "once";
 }
 
-// Sweeps that follow each other, as under a flapping link, do not put it off.
+// Sweeps that follow each other, as under a flapping link, do not put it off: whenever one ends, the next one
+// is due.
 TEST_F(Reregister, SweepsWithoutAPauseDoNotPutItOff) {
     lab.stored.sa_edition.reset();
     lab.kill();
     lab.start();
     ASSERT_TRUE(run_until_asking_is_due());
-    for (int i = 0; i < 100; ++i) {
+    lab.advance(std::chrono::milliseconds{95});  // 100 after the sweep
+    EXPECT_EQ(asked(), std::vector<std::uint32_t>(8, 0));
+    const std::uint64_t before = lab.sweeps("full");
+    const auto sweep_on = [this] {
         lab.request_sweep(sm::SweepScope::full);
-        lab.advance(std::chrono::milliseconds{20});
-    }
+        return false;
+    };
+    EXPECT_FALSE(lab.run_until(sweep_on, std::chrono::milliseconds{10}));
+    EXPECT_GT(lab.sweeps("full"), before + 10);
     EXPECT_EQ(asked(), std::vector<std::uint32_t>(8, 1));
 }
 
