@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,7 +32,7 @@ struct Routes {
     std::vector<std::shared_ptr<const SlRow>> sls;
     /// By SwitchIndex; null, or all empty: lane = SL.
     std::vector<std::shared_ptr<const LaneMap>> lane_maps;
-    std::vector<mad::Guid> roots;                     ///< up/down: the roots used
+    std::vector<mad::Guid> roots;  ///< up/down: the roots used
 
     /// Exit port for a LID at a switch; kLftDrop if out of range.
     [[nodiscard]] std::uint8_t port(SwitchIndex at, mad::Lid lid) const;
@@ -85,9 +86,20 @@ struct Verdict {
     [[nodiscard]] bool reachable() const { return unreachable_pairs == 0 && loops == 0; }
 };
 
+/// A multicast tree as the tables have it: at each switch its ports; what comes in by one goes out by all
+/// others (IBA 7.7, 18.2.4.3).
+struct MulticastTree {
+    std::uint8_t sl = 0;
+    std::map<std::uint32_t, std::vector<mad::PortNum>> ports;  ///< by SwitchIndex value
+};
+
 /// Judges any tables (ours, a switch's own, another SM's) without trusting the engine. Parallel;
 /// deterministic.
 [[nodiscard]] Verdict verify(const Topology& topology, const Routes& routes, unsigned threads);
+
+/// The same, where packets of multicast groups hold and want buffers too. Only credit loops look at trees.
+[[nodiscard]] Verdict verify(const Topology& topology, const Routes& routes,
+                             const std::vector<MulticastTree>& trees, unsigned threads);
 
 /// Paths per directed switch-switch link for the all-to-all of end-port LIDs.
 struct LevelLoad {

@@ -52,7 +52,8 @@ LaneWalker::LaneWalker(const Topology& topology, const Routes& routes, const Tab
 }
 
 std::uint8_t LaneWalker::lane(std::uint32_t at, std::uint8_t input, std::uint8_t exit, unsigned sl) const {
-    return routes_.lane(SwitchIndex{at}, mad::PortNum{input}, mad::PortNum{exit}, static_cast<std::uint8_t>(sl));
+    return routes_.lane(SwitchIndex{at}, mad::PortNum{input}, mad::PortNum{exit},
+                        static_cast<std::uint8_t>(sl));
 }
 
 void LaneWalker::walk(const ColumnWalker& walker, std::uint32_t lid, Senders senders, Dependencies& out) {
@@ -116,8 +117,7 @@ void LaneWalker::note(std::uint32_t at, std::uint8_t slot, LaneSet lanes) {
     const unsigned there = topology_.switches[at].peers[exit_[at]].data_vls;
     for (unsigned missing = lanes & ~((1U << std::min(there, kDataLanesMax)) - 1U); missing != 0;
          missing &= missing - 1) {
-        faults_.emplace(view_.first_channel(at) + slot,
-                        static_cast<std::uint8_t>(std::countr_zero(missing)));
+        faults_.emplace(view_.first_channel(at) + slot, static_cast<std::uint8_t>(std::countr_zero(missing)));
     }
 }
 

@@ -1,8 +1,8 @@
 // DOC: the lanes of one table column.
 //
 // All paths to a LID form an in-tree. Which lanes of its links they use depends on the SL that each source
-// gives its packets and on what the switches make of it on the way; this file follows every SL from its sources
-// to the root. From Topology and Routes alone, as the rest of the verifier.
+// gives its packets and on what the switches make of it on the way; this file follows every SL from its
+// sources to the root. From Topology and Routes alone, as the rest of the verifier.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,8 @@ public:
 private:
     using LaneSet = std::uint16_t;  ///< bit v: lane v
 
-    [[nodiscard]] std::uint8_t lane(std::uint32_t at, std::uint8_t input, std::uint8_t exit, unsigned sl) const;
+    [[nodiscard]] std::uint8_t lane(std::uint32_t at, std::uint8_t input, std::uint8_t exit,
+                                    unsigned sl) const;
     void start(std::uint32_t at, std::uint32_t lid, Senders senders);
     void advance(const ColumnWalker& walker, std::uint32_t at, Dependencies& out);
     void note(std::uint32_t at, std::uint8_t slot, LaneSet lanes);

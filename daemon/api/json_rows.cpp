@@ -54,9 +54,13 @@ double seconds(base::Duration time) {
     return std::chrono::duration<double>(time).count();
 }
 
-std::string guid_text(mad::Guid guid) { return fmt::format("{}", guid); }
+std::string guid_text(mad::Guid guid) {
+    return fmt::format("{}", guid);
+}
 
-bool has_peer(const Port& port) { return port.peer.node != fabric::kNoNode; }
+bool has_peer(const Port& port) {
+    return port.peer.node != fabric::kNoNode;
+}
 
 std::string name_of(const Node& node) {
     const auto last = node.description.find_last_not_of(" \t");
@@ -213,6 +217,7 @@ Json sweep_row(const fabric::SweepReport& sweep) {
     row["timeouts"] = sweep.timeouts;
     row["lft_blocks_written"] = sweep.lft_blocks_written;
     row["port_sets"] = sweep.port_sets;
+    row["lane_sets"] = sweep.lane_sets;
     row["pkey_sets"] = sweep.pkey_sets;
     row["phases"] = Json::array();
     for (const auto& phase : sweep.phases) {

@@ -35,8 +35,9 @@ Topology FabricMaker::make() const {
             const mad::PortNum port{next_port[at]++};
             const mad::Guid guid{kSwitchGuid + at};
             calls.emplace_back([&builder, end] { builder.add_end_port(end); });
-            calls.emplace_back(
-                [this, &builder, end, guid, port] { builder.add_link(end.node_guid, end.port, guid, port, lanes); });
+            calls.emplace_back([this, &builder, end, guid, port] {
+                builder.add_link(end.node_guid, end.port, guid, port, lanes);
+            });
             ++next_host;
         }
     }
@@ -243,9 +244,8 @@ std::vector<Edge> random_links(unsigned switches, unsigned extra, std::uint64_t 
 
 std::string shared_file(const std::string& name) {
     const char* from_environment = std::getenv("IBF_SHARED");
-    const std::filesystem::path root =
-        from_environment != nullptr ? std::filesystem::path(from_environment)
-                                    : std::filesystem::path("../shared");
+    const std::filesystem::path root = from_environment != nullptr ? std::filesystem::path(from_environment)
+                                                                   : std::filesystem::path("../shared");
     const std::filesystem::path file = root / "fabrics" / name;
     return std::filesystem::exists(file) ? file.string() : std::string();
 }

@@ -45,7 +45,8 @@ void split_by_dateline(const Topology& topology, Routes& routes) {
     for (std::uint32_t from = 0; from < kRing; ++from) {
         auto row = std::make_shared<SlRow>(topology.max_lid + std::size_t{1}, std::uint8_t{0});
         for (std::uint32_t lid = 1; lid <= topology.max_lid; ++lid) {
-            (*row)[lid] = switch_of(topology, lid) != kNoIndex && crosses_dateline(topology, routes, from, lid);
+            (*row)[lid] =
+                switch_of(topology, lid) != kNoIndex && crosses_dateline(topology, routes, from, lid);
         }
         routes.sls.push_back(std::move(row));
     }
@@ -145,10 +146,9 @@ TEST(VerifyLanes, AgreesWithTheSlowJudgeOnRandomLanes) {
                 sl = static_cast<std::uint8_t>(prng.below(3));
             }
             routes.sls.push_back(prng.below(4) == 0 ? nullptr : std::make_shared<SlRow>(std::move(row)));
-            routes.lane_maps.push_back(
-                prng.below(3) == 0
-                    ? nullptr
-                    : std::make_shared<LaneMap>(random_map(topology.switches[at].peers.size(), prng)));
+            routes.lane_maps.push_back(prng.below(3) == 0 ? nullptr
+                                                          : std::make_shared<LaneMap>(random_map(
+                                                                topology.switches[at].peers.size(), prng)));
         }
         const SlowVerdict slow = judge_slowly(topology, routes);
         const Verdict verdict = verify(topology, routes, 2);
@@ -158,6 +158,28 @@ TEST(VerifyLanes, AgreesWithTheSlowJudgeOnRandomLanes) {
     }
     EXPECT_GT(cyclic, 5U) << "both kinds must occur";
     EXPECT_LT(cyclic, 75U);
+}
+
+/// Multicast: what comes in by any port of the tree goes out by all others.
+TEST(VerifyLanes, TreesAreBuffersThatOthersWaitFor) {
+    const Topology topology = ring_of_six().make();
+    const Routes routes = routes_of("updn", topology);
+    ASSERT_TRUE(verify(topology, routes, 1).credit_loop_free);
+    // Ports 2 and 3 of each switch lead round the ring (the last hop closes it from 5 to 0).
+    const auto tree_over = [](std::initializer_list<std::uint32_t> switches) {
+        MulticastTree tree;
+        for (const std::uint32_t at : switches) {
+            tree.ports[at] = {mad::PortNum{2}, mad::PortNum{3}};
+        }
+        return tree;
+    };
+    EXPECT_FALSE(verify(topology, routes, {tree_over({0, 1, 2, 3, 4, 5})}, 1).credit_loop_free)
+        << "a ring is no tree";
+    // Two trees, neither a ring: together, and with nobody else, they close it.
+    const std::vector<MulticastTree> halves{tree_over({0, 1, 2}), tree_over({3, 4, 5})};
+    EXPECT_FALSE(verify(topology, routes, halves, 2).credit_loop_free);
+    EXPECT_TRUE(verify(topology, routes, {halves.front()}, 2).reachable());
+    EXPECT_TRUE(verify(topology, routes, {MulticastTree{}}, 1).credit_loop_free);
 }
 
 }  // namespace
