@@ -49,7 +49,8 @@ std::string describe_cycle(const std::vector<ChannelStep>& cycle) {
     std::string text;
     constexpr std::size_t kShown = 4;
     for (std::size_t i = 0; i < std::min(kShown, cycle.size()); ++i) {
-        text += fmt::format("{}{} port {}", i == 0 ? "" : " -> ", cycle[i].node, cycle[i].port);
+        text += fmt::format("{}{} port {}{}", i == 0 ? "" : " -> ", cycle[i].node, cycle[i].port,
+                            cycle[i].vl == 0 ? "" : fmt::format(" VL {}", cycle[i].vl));
     }
     return text + (cycle.size() > kShown ? " -> ..." : " -> back to the first");
 }
@@ -60,6 +61,10 @@ std::string refusal(const Verdict& verdict, const RouteOptions& options) {
         return fmt::format("{} of {} pairs are not reached and {} walks loop, e.g. {}",
                            verdict.unreachable_pairs, verdict.pairs_checked, verdict.loops,
                            verdict.first_failure);
+    }
+    if (verdict.lane_faults != 0) {
+        return fmt::format("{} lanes are used that links do not have, e.g. {}", verdict.lane_faults,
+                           verdict.first_lane_fault);
     }
     if (!verdict.credit_loop_free && !options.allow_credit_loops) {
         return fmt::format("routes could deadlock: credit loop over {} links, e.g. {}",
@@ -74,7 +79,8 @@ std::string refusal(const Verdict& verdict, const RouteOptions& options) {
 bool serves_the_rest(const std::string& engine, const Topology& topology, const Verdict& verdict) {
     const bool scarce = std::any_of(topology.switches.begin(), topology.switches.end(),
                                     [&](const TopologySwitch& s) { return s.lft_cap <= topology.max_lid; });
-    return engine == kLastResort && scarce && verdict.loops == 0 && verdict.credit_loop_free;
+    return engine == kLastResort && scarce && verdict.loops == 0 && verdict.lane_faults == 0 &&
+           verdict.credit_loop_free;
 }
 
 std::vector<std::string> chain_of(const RouteOptions& options) {

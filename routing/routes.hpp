@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "routing/lanes.hpp"
 #include "routing/topology.hpp"
 
 namespace ibf::routing {
@@ -26,12 +27,21 @@ struct Routes {
     std::string engine;                               ///< "minhop", "updn", ...
     std::vector<mad::Guid> switch_guids;              ///< row i belongs to this switch (sorted)
     std::vector<std::shared_ptr<const LftRow>> rows;  ///< by SwitchIndex
-    std::uint8_t vls = 1;                             ///< data lanes that the engine needs
+    std::uint8_t vls = 1;                             ///< data lanes that the engine needs, 1..15
+    /// By SwitchIndex of the switch where a path begins; null, or all empty: SL 0.
+    std::vector<std::shared_ptr<const SlRow>> sls;
+    /// By SwitchIndex; null, or all empty: lane = SL.
+    std::vector<std::shared_ptr<const LaneMap>> lane_maps;
     std::vector<mad::Guid> roots;                     ///< up/down: the roots used
 
     /// Exit port for a LID at a switch; kLftDrop if out of range.
     [[nodiscard]] std::uint8_t port(SwitchIndex at, mad::Lid lid) const;
-    /// FNV-1a over GUIDs and rows; equal for any thread count.
+    /// SL of the paths from a switch, or from an end port on it, to a LID: 0..15.
+    [[nodiscard]] std::uint8_t sl(SwitchIndex from, mad::Lid to) const;
+    /// Lane on which a packet with this SL leaves a switch by `exit`, having come in by `input`.
+    [[nodiscard]] std::uint8_t lane(SwitchIndex at, mad::PortNum input, mad::PortNum exit,
+                                    std::uint8_t sl) const;
+    /// FNV-1a over GUIDs, rows and lanes; equal for any thread count.
     [[nodiscard]] std::uint64_t hash() const;
 };
 
@@ -40,6 +50,7 @@ struct RouteOptions {
     std::vector<mad::Guid> root_guids;  ///< up/down roots; empty: found from the hosts upward
     bool connect_roots = false;         ///< also route root-to-root switch pairs (min-hop)
     bool allow_credit_loops = false;    ///< accept routes whose channel dependencies cycle
+    std::uint8_t vls_max = 8;           ///< data lanes that an engine may use at most, 1..15
     unsigned threads = 0;               ///< 0: all cores; results do not depend on it
 };
 
@@ -49,12 +60,13 @@ struct RouteOptions {
                                               const Routes* previous, const RouteOptions& options);
 [[nodiscard]] std::vector<std::string> engine_names();
 
-/// A channel: the directed link out of a switch port (or into the fabric from an end port).
+/// A channel: one lane of the directed link out of a switch port.
 struct ChannelStep {
     std::string node;     ///< name and GUID of the node the channel leaves
     mad::PortNum port{};  ///< exit port
     std::string peer;     ///< node it enters
     mad::PortNum peer_port{};
+    std::uint8_t vl = 0;
 };
 
 /// What the independent verifier found. Pairs are counted within connected components: every end port to
@@ -64,6 +76,8 @@ struct Verdict {
     std::uint64_t unreachable_pairs = 0;  ///< end port -> LID and switch -> end port that do not arrive
     std::uint64_t switch_pairs_unreachable = 0;
     std::uint64_t loops = 0;               ///< (switch, LID) walks that revisit a switch
+    std::uint64_t lane_faults = 0;         ///< (inter-switch link, lane) that paths use and the link lacks
+    std::string first_lane_fault;          ///< one of them; empty if none
     bool credit_loop_free = true;          ///< channel dependency graph acyclic on every VL
     std::vector<ChannelStep> credit_loop;  ///< one cycle, link by link; empty if none
     std::string first_failure;             ///< one unreachable or looping pair, hop by hop; empty if none

@@ -3,16 +3,19 @@
 // Three questions, asked of the tables alone: does everything arrive that must (routes.hpp, Verdict), does
 // nothing loop, and can no set of packets wait for each other in a ring (Dally and Seitz 1987)? For the last,
 // a dependency is drawn from each channel to the next one on every path that real traffic takes: from end
-// ports to any LID, from switch ports 0 to end ports. All traffic shares one virtual lane (Routes::vls is 1).
+// ports to any LID, from switch ports 0 to end ports; on one lane, or on all that they use (verify_lanes.hpp).
 #include <algorithm>
 #include <bit>
 #include <chrono>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "routing/parallel.hpp"
 #include "routing/verify_cycle.hpp"
+#include "routing/verify_lanes.hpp"
 #include "routing/verify_tables.hpp"
 
 namespace ibf::routing {
@@ -68,8 +71,16 @@ Population population_of(const Topology& topology, const TableView& view) {
 /// Judges columns, one inspector per thread.
 class Inspector {
 public:
-    Inspector(const TableView& view, const Population& people)
-        : view_(view), people_(people), walker_(view), dependencies_(view), busy_(view.switch_count()) {}
+    Inspector(const Topology& topology, const Routes& routes, const TableView& view, const Population& people)
+        : view_(view),
+          people_(people),
+          walker_(view),
+          dependencies_(view, lanes_told_apart(routes)),
+          busy_(view.switch_count()) {
+        if (!single_lane(routes)) {
+            lanes_.emplace(topology, routes, view);
+        }
+    }
 
     void inspect_block(std::uint32_t first) {
         walker_.load_block(first);
@@ -82,6 +93,11 @@ public:
 
     [[nodiscard]] const Tally& tally() const { return tally_; }
     [[nodiscard]] const Dependencies& dependencies() const { return dependencies_; }
+    void add_lane_faults(std::set<std::pair<std::uint32_t, std::uint8_t>>& out) const {
+        if (lanes_) {
+            out.insert(lanes_->faults().begin(), lanes_->faults().end());
+        }
+    }
 
 private:
     void inspect(std::uint32_t lid) {
@@ -96,7 +112,10 @@ private:
         if (walker_.arriving() != view_.switch_count()) {
             count_failures(lid);
         }
-        if (to_end_port && people_.all_addressable) {
+        if (lanes_) {
+            lanes_->walk(walker_, lid, to_end_port ? Senders::end_ports_and_switches : Senders::end_ports,
+                         dependencies_);
+        } else if (to_end_port && people_.all_addressable) {
             mark_all();
         } else {
             mark_busy(to_end_port);
@@ -129,7 +148,7 @@ private:
     void mark(std::uint32_t at) {
         const std::uint16_t next = walker_.next(at);
         if (next != kNoNext && walker_.next(next) != kNoNext) {
-            dependencies_.add(view_.first_channel(at) + walker_.slot(at), walker_.slot(next));
+            dependencies_.add(view_.first_channel(at) + walker_.slot(at), 0, walker_.slot(next), 0);
         }
     }
 
@@ -161,6 +180,7 @@ private:
     const Population& people_;
     ColumnWalker walker_;
     Dependencies dependencies_;
+    std::optional<LaneWalker> lanes_;  ///< where there is more than one
     std::vector<char> busy_;
     Tally tally_;
 };
@@ -194,17 +214,23 @@ std::string describe_failure(const Topology& topology, const TableView& view, co
     }
 }
 
-std::vector<ChannelStep> describe_cycle(const Topology& topology, const TableView& view,
-                                        const std::vector<std::uint32_t>& cycle) {
-    std::vector<ChannelStep> steps;
-    for (const std::uint32_t channel : cycle) {
-        const std::uint32_t at = view.channel_switch(channel);
-        const std::uint8_t port = view.channel_port(channel);
-        const PortPeer& peer = topology.switches[at].peers[port];
-        steps.push_back(
-            {switch_name(topology, at), mad::PortNum{port}, switch_name(topology, peer.index), peer.port});
-    }
-    return steps;
+ChannelStep describe_channel(const Topology& topology, const TableView& view, std::uint32_t channel,
+                             std::uint32_t lane) {
+    const std::uint32_t at = view.channel_switch(channel);
+    const std::uint8_t port = view.channel_port(channel);
+    const PortPeer& peer = topology.switches[at].peers[port];
+    return {switch_name(topology, at), mad::PortNum{port}, switch_name(topology, peer.index), peer.port,
+            static_cast<std::uint8_t>(lane)};
+}
+
+/// "SLs lead to VL 4 at leaf-1 (0x...) port 5, a link of 2 data lanes".
+std::string describe_lane_fault(const Topology& topology, const TableView& view, std::uint32_t channel,
+                                std::uint8_t lane) {
+    const ChannelStep step = describe_channel(topology, view, channel, lane);
+    const PortPeer& peer =
+        topology.switches[view.channel_switch(channel)].peers[view.channel_port(channel)];
+    return fmt::format("packets would leave {} port {} on VL {}, but the link to {} has {} data lane{}",
+                       step.node, step.port, lane, step.peer, peer.data_vls, peer.data_vls == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -217,18 +243,20 @@ Verdict verify(const Topology& topology, const Routes& routes, unsigned threads)
     parallel_ranges((view.lid_end() + std::size_t{63}) / 64, 4, threads, [&](const WorkRange& range) {
         std::optional<Inspector>& mine = inspectors[range.slot];
         if (!mine) {
-            mine.emplace(view, people);
+            mine.emplace(topology, routes, view, people);
         }
         for (std::size_t block = range.begin; block < range.end; ++block) {
             mine->inspect_block(static_cast<std::uint32_t>(block * 64));
         }
     });
     Tally total;
-    Dependencies dependencies(view);
+    Dependencies dependencies(view, lanes_told_apart(routes));
+    std::set<std::pair<std::uint32_t, std::uint8_t>> lane_faults;
     for (const std::optional<Inspector>& inspector : inspectors) {
         if (inspector) {
             total.add(inspector->tally());
             dependencies.merge(inspector->dependencies());
+            inspector->add_lane_faults(lane_faults);
         }
     }
     Verdict verdict;
@@ -239,7 +267,15 @@ Verdict verify(const Topology& topology, const Routes& routes, unsigned threads)
     if (total.first.lid != kNoIndex) {
         verdict.first_failure = describe_failure(topology, view, total.first);
     }
-    verdict.credit_loop = describe_cycle(topology, view, find_cycle(view, dependencies));
+    verdict.lane_faults = lane_faults.size();
+    if (!lane_faults.empty()) {
+        const auto& [channel, lane] = *lane_faults.begin();
+        verdict.first_lane_fault = describe_lane_fault(topology, view, channel, lane);
+    }
+    for (const std::uint32_t vertex : find_cycle(view, dependencies)) {
+        verdict.credit_loop.push_back(describe_channel(topology, view, vertex / dependencies.lanes(),
+                                                       vertex % dependencies.lanes()));
+    }
     verdict.credit_loop_free = verdict.credit_loop.empty();
     verdict.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return verdict;

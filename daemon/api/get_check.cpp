@@ -40,6 +40,9 @@ void check_routes(const routing::Verdict& verdict, Findings& out) {
         out.add("error", "forwarding-loop", fmt::format("{} (switch, LID) pairs run in a loop; the first: {}",
                                                         verdict.loops, verdict.first_failure));
     }
+    if (verdict.lane_faults > 0) {
+        out.add("error", "lane-fault", verdict.first_lane_fault);
+    }
     if (!verdict.credit_loop_free) {
         std::string links;
         for (const auto& step : verdict.credit_loop) {

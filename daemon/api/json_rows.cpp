@@ -230,6 +230,7 @@ Json verdict_json(const routing::Verdict& verdict) {
     out["unreachable_pairs"] = verdict.unreachable_pairs;
     out["switch_pairs_unreachable"] = verdict.switch_pairs_unreachable;
     out["loops"] = verdict.loops;
+    out["lane_faults"] = verdict.lane_faults;
     out["credit_loop_free"] = verdict.credit_loop_free;
     out["seconds"] = verdict.seconds;
     if (!verdict.first_failure.empty()) {
@@ -241,7 +242,8 @@ Json verdict_json(const routing::Verdict& verdict) {
             out["credit_loop"].push_back(Json{{"node", step.node},
                                               {"port", step.port.value()},
                                               {"peer", step.peer},
-                                              {"peer_port", step.peer_port.value()}});
+                                              {"peer_port", step.peer_port.value()},
+                                              {"vl", step.vl}});
         }
     }
     return out;
