@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -121,6 +122,9 @@ struct Quality {
     std::uint64_t unused_links = 0;  ///< directed switch-switch links no end-port pair uses
 };
 [[nodiscard]] Quality measure_quality(const Topology& topology, const Routes& routes, unsigned threads);
+/// The same for the all-to-all of some end ports only: what a job on them meets.
+[[nodiscard]] Quality measure_quality(const Topology& topology, const Routes& routes,
+                                      std::span<const EndPortIndex> among, unsigned threads);
 
 /// How the chain came to its answer, for the operator.
 struct EngineAttempt {
@@ -129,6 +133,17 @@ struct EngineAttempt {
     double compute_seconds = 0;
     double verify_seconds = 0;
 };
+
+/// One engine by itself: computed, proved and judged, whatever comes of it.
+struct EngineTrial {
+    EngineAttempt attempt;
+    bool computed = false;  ///< there are tables: `routes` and `verdict` say something
+    Routes routes;
+    Verdict verdict;
+};
+[[nodiscard]] EngineTrial try_engine(const std::string& engine, const Topology& topology,
+                                     const Routes* previous, const RouteOptions& options);
+
 struct RouteOutcome {
     Routes routes;
     Verdict verdict;

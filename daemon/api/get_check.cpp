@@ -243,22 +243,7 @@ base::Result<HttpReply> get_quality(const Call& call) {
     const auto quality = routing::measure_quality(call.snapshot.view->topology, routes, kAllThreads);
     Json out;
     out["engine"] = routes.engine;
-    out["max_link_load"] = quality.max_link_load;
-    out["mean_link_load"] = quality.mean_link_load;
-    out["sigma_link_load"] = quality.sigma_link_load;
-    out["max_hops"] = quality.max_hops;
-    out["mean_hops"] = quality.mean_hops;
-    out["max_dilation"] = quality.max_dilation;
-    out["mean_dilation"] = quality.mean_dilation;
-    out["unused_links"] = quality.unused_links;
-    out["levels"] = Json::array();
-    for (const auto& level : quality.levels) {
-        out["levels"].push_back(Json{{"level", level.level},
-                                     {"links", level.links},
-                                     {"max", level.max},
-                                     {"mean", level.mean},
-                                     {"sigma", level.sigma}});
-    }
+    out.update(quality_json(quality));
     return json_reply(out);
 }
 

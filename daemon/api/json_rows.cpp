@@ -254,4 +254,25 @@ Json verdict_json(const routing::Verdict& verdict) {
     return out;
 }
 
+Json quality_json(const routing::Quality& quality) {
+    Json out;
+    out["max_link_load"] = quality.max_link_load;
+    out["mean_link_load"] = quality.mean_link_load;
+    out["sigma_link_load"] = quality.sigma_link_load;
+    out["max_hops"] = quality.max_hops;
+    out["mean_hops"] = quality.mean_hops;
+    out["max_dilation"] = quality.max_dilation;
+    out["mean_dilation"] = quality.mean_dilation;
+    out["unused_links"] = quality.unused_links;
+    out["levels"] = Json::array();
+    for (const auto& level : quality.levels) {
+        out["levels"].push_back(Json{{"level", level.level},
+                                     {"links", level.links},
+                                     {"max", level.max},
+                                     {"mean", level.mean},
+                                     {"sigma", level.sigma}});
+    }
+    return out;
+}
+
 }  // namespace ibf::api
