@@ -21,7 +21,8 @@ _ibfabric() {
             [[ $command == ports ]] && choices+=" linked down"
             [[ $command == links ]] && choices+=" switches hosts"
             ;;
-        --socket | -o | --output)
+        --pattern) choices="shift permutation bisection all" ;;
+        --socket | -o | --output | --hosts)
             mapfile -t COMPREPLY < <(compgen -f -- "$current")
             return
             ;;
@@ -34,7 +35,10 @@ _ibfabric() {
             sweep) choices+=" --full --wait" ;;
             export) choices+=" --format --output" ;;
             generate) choices+=" --output" ;;
-            plan) choices+=" --engine --lmc --threads --root --allow-credit-loops --connect-roots" ;;
+            plan)
+                choices+=" --engine --compare --pattern --hosts --matchings --fail --seed --lmc --threads --root"
+                choices+=" --allow-credit-loops --connect-roots"
+                ;;
             events) choices+=" --limit --kind" ;;
             sweeps) choices+=" --limit" ;;
             nodes | switches | hosts | lids) choices+=" --match" ;;

@@ -81,23 +81,13 @@ void add_targets(const mad::LidRange& lids, const LidClass& of, std::uint8_t por
 }
 
 Targets targets_of(const Topology& topology, const Shape& shape, const LidClass& of) {
-    std::vector<std::vector<std::uint32_t>> attached(topology.switches.size());
-    for (std::uint32_t end = 0; end < topology.end_ports.size(); ++end) {
-        const TopologyEndPort& port = topology.end_ports[end];
-        if (port.switch_index != kNoIndex && port.lids.count() != 0) {
-            attached[port.switch_index].push_back(end);
-        }
-    }
+    const std::vector<std::vector<std::uint32_t>> attached = attached_end_ports(topology);
     Targets targets;
     std::uint32_t number = 0;
     for (std::uint32_t place = 0; place < shape.order.size(); ++place) {
         const std::uint32_t at = shape.order[place];
         targets.first.push_back(static_cast<std::uint32_t>(targets.all.size()));
-        auto& ends = attached[at];
-        std::sort(ends.begin(), ends.end(), [&](std::uint32_t a, std::uint32_t b) {
-            return topology.end_ports[a].switch_port < topology.end_ports[b].switch_port;
-        });
-        for (const std::uint32_t end : ends) {
+        for (const std::uint32_t end : attached[at]) {
             const TopologyEndPort& port = topology.end_ports[end];
             add_targets(port.lids, of, port.switch_port.value(), number++, targets);
         }

@@ -195,8 +195,10 @@ void number_pods(const ByteMatrix& distances, std::vector<std::uint32_t> leaves,
     }
 }
 
-std::vector<std::uint32_t> destination_order(const Graph& graph, const ByteMatrix& distances,
-                                             const Heights& heights) {
+}  // namespace
+
+std::vector<std::uint32_t> switch_order(const Graph& graph, const ByteMatrix& distances,
+                                        const Heights& heights) {
     std::vector<std::uint32_t> leaves;
     std::vector<std::uint32_t> others;
     unsigned widest = 0;
@@ -215,6 +217,20 @@ std::vector<std::uint32_t> destination_order(const Graph& graph, const ByteMatri
     order.insert(order.end(), others.begin(), others.end());
     return order;
 }
+
+std::vector<std::vector<std::uint32_t>> attached_end_ports(const Topology& topology) {
+    std::vector<std::vector<std::uint32_t>> attached(topology.switches.size());
+    for (std::size_t at = 0; at < attached.size(); ++at) {
+        for (const PortPeer& peer : topology.switches[at].peers) {
+            if (peer.kind == PortPeer::Kind::end_port && topology.end_ports[peer.index].lids.count() != 0) {
+                attached[at].push_back(peer.index);
+            }
+        }
+    }
+    return attached;
+}
+
+namespace {
 
 /// Up-going groups of one switch, in the order that its siblings use too.
 struct UpGroups {
@@ -296,7 +312,7 @@ std::vector<std::uint8_t> slots_of(const Graph& graph, const UpGroups& ups) {
 Shape shape_of(const Graph& graph, const ByteMatrix& distances, const Heights& heights) {
     const std::uint32_t count = graph.switch_count();
     Shape shape;
-    shape.order = destination_order(graph, distances, heights);
+    shape.order = switch_order(graph, distances, heights);
     shape.slots.resize(count);
     shape.divider.assign(count, 1);
     const std::vector<std::uint32_t> colours = colours_of(graph, heights);

@@ -69,9 +69,17 @@ using Heights = std::vector<std::uint64_t>;
 /// Host-weighted sum of distances, compared only between switches of one component.
 [[nodiscard]] Heights heights_from_hosts(const Graph& graph, const ByteMatrix& distances);
 
+/// Tree order of switches: leaves pod by pod, then the rest by index. Engines number destinations in it, and
+/// shift patterns go along it: what a closed form keeps apart are neighbours in this order.
+[[nodiscard]] std::vector<std::uint32_t> switch_order(const Graph& graph, const ByteMatrix& distances,
+                                                      const Heights& heights);
+
+/// EndPortIndex values of the end ports with a LID, by switch, in the order of its ports.
+[[nodiscard]] std::vector<std::vector<std::uint32_t>> attached_end_ports(const Topology& topology);
+
 /// The order in which engines number destinations, and the slots over which each switch spreads them.
 struct Shape {
-    std::vector<std::uint32_t> order;  ///< switches: leaves pod by pod, then the rest by index
+    std::vector<std::uint32_t> order;  ///< switch_order()
     /// Up-going ports of a switch as a cycle of slots, 0 = hole (a neighbour that a sibling has and this one
     /// lacks).
     std::vector<std::vector<std::uint8_t>> slots;

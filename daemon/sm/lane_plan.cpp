@@ -12,11 +12,7 @@ using fabric::LaneTables;
 using mad::Sl2VlTable;
 using mad::VlArbBlock;
 
-constexpr std::uint32_t kAllExits = 1U << 16U;
-constexpr std::uint32_t kAllInputs = 1U << 17U;
-constexpr std::size_t kBlockEntries = 32;
 constexpr mad::Vl kManagement{15};
-constexpr std::uint8_t kWeight = 64;  ///< of VL 0 where no lane has any: 4 KiB a turn
 
 using Faults = std::map<std::string, std::vector<std::size_t>>;  ///< by what is wrong: the ports
 
@@ -149,14 +145,15 @@ private:
 
 /// The block that gives VL 0 a weight again: in a free entry, else in the first.
 VlArbBlock with_weight(VlArbBlock block, std::size_t entries) {
-    const auto end = block.entries.begin() + static_cast<std::ptrdiff_t>(std::min(entries, kBlockEntries));
+    const auto end =
+        block.entries.begin() + static_cast<std::ptrdiff_t>(std::min(entries, kArbitrationBlockEntries));
     const auto by_weight = [](const VlArbBlock::Entry& a, const VlArbBlock::Entry& b) {
         return a.weight < b.weight;
     };
     const std::uint8_t most = std::max_element(block.entries.begin(), end, by_weight)->weight;
     auto place = std::find_if(block.entries.begin(), end,
                               [](const VlArbBlock::Entry& entry) { return entry.weight == 0; });
-    *(place == end ? block.entries.begin() : place) = {mad::Vl{0}, most == 0 ? kWeight : most};
+    *(place == end ? block.entries.begin() : place) = {mad::Vl{0}, most == 0 ? kLaneWeight : most};
     return block;
 }
 
@@ -172,8 +169,8 @@ void plan_arbitration(const LaneDevice& device, const LaneTables& tables, std::s
             return;
         }
         const std::size_t capacity = block <= 2 ? at.arbitration_low : at.arbitration_high;
-        const std::size_t before = (block - 1) % 2 * kBlockEntries;
-        const std::size_t entries = std::min(capacity - std::min(capacity, before), kBlockEntries);
+        const std::size_t before = (block - 1) % 2 * kArbitrationBlockEntries;
+        const std::size_t entries = std::min(capacity - std::min(capacity, before), kArbitrationBlockEntries);
         const bool served = std::any_of(
             held->entries.begin(), held->entries.begin() + static_cast<std::ptrdiff_t>(entries),
             [](const VlArbBlock::Entry& entry) { return entry.vl == mad::Vl{0} && entry.weight > 0; });
@@ -208,7 +205,7 @@ bool LanePort::same_lanes(const LanePort& other) const {
 
 bool LanePort::has_arbitration_block(std::size_t block) const {
     const std::size_t capacity = block <= 2 ? arbitration_low : arbitration_high;
-    return capacity > (block - 1) % 2 * kBlockEntries;
+    return capacity > (block - 1) % 2 * kArbitrationBlockEntries;
 }
 
 LaneDevice lane_device(const fabric::Fabric& fabric, fabric::PortRef at) {

@@ -15,6 +15,12 @@
 
 namespace ibf::sm {
 
+/// Modifier bits of an optimised SL2VL Set: for all outer exit ports, from all outer input ports.
+inline constexpr std::uint32_t kAllExits = 1U << 16U;
+inline constexpr std::uint32_t kAllInputs = 1U << 17U;
+inline constexpr std::size_t kArbitrationBlockEntries = 32;
+inline constexpr std::uint8_t kLaneWeight = 64;  ///< of a lane that had none: 4 KiB a turn
+
 /// A port as far as lanes go.
 struct LanePort {
     std::uint8_t vl_cap = 0;

@@ -120,6 +120,8 @@ private:
     void ask_lanes(base::Instant now);
     void on_lanes(const mad::Completion& completion);
     void tell_lanes(base::Instant now, Effects& out);
+    void believe_stored_lanes();
+    void keep_lanes(const Programmer& done, base::Instant now, Effects& out);
 
     // Sweeps.
     void want_sweep(SweepScope scope, std::string reason, base::Instant not_before);
@@ -218,6 +220,9 @@ private:
     std::map<mad::Guid, Programmed> programmed_;
     TableAudit audit_;
     std::vector<mad::Guid> audit_findings_;  ///< to be told
+    LanesAcknowledged lanes_acknowledged_;   ///< lane tables that routes needed
+    LanesAcknowledged stored_lanes_;         ///< until the first sweep has asked whom to believe
+    std::set<mad::Guid> lanes_plain_;        ///< devices that refuse optimised SL2VL Sets
     LaneSurvey survey_;
     base::Instant survey_from_{};        ///< it looks at a fabric that was set up not before
     std::uint64_t surveyed_sweeps_ = 0;  ///< settled_sweeps() when the survey was last shown the fabric

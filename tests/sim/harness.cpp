@@ -136,6 +136,7 @@ void Lab::persist(const db::Batch& batch) {
                        [&](const db::TableForgetRecord& r) { stored.tables.erase(r.switch_guid); },
                        [&](const db::SweepRecord& r) { stored.last_sweep_id = r.id; },
                        [&](const db::EventRow& r) { stored.last_event_id = r.id; },
+                       [this](const db::LanesRecord& lanes) { stored.lanes = lanes.rows; },
                        [this](const db::SaStateRecord& state) { stored.sa_state = state.text; },
                        [&](const db::CleanStopRecord& r) {
                            stored.clean_stop = r.clean;

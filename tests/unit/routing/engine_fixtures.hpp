@@ -27,6 +27,7 @@ struct FabricMaker {
     std::vector<unsigned> hosts = {};  ///< per switch; empty: one each
     std::uint8_t lmc = 0;
     std::vector<std::uint32_t> lft_caps = {};  ///< per switch; empty: no limit
+    std::uint8_t lanes = 8;                    ///< data lanes of every link
     std::uint64_t shuffle_seed = 0;            ///< 0: calls in order; else calls to the builder are shuffled
 
     [[nodiscard]] Topology make() const;

@@ -61,6 +61,60 @@ TEST(Paths, WishesAreMetOrTheRecordIsNotThere) {
         mad::kSaRequestInvalid);
 }
 
+/// The bench's snapshot, but every path has this SL.
+std::shared_ptr<fabric::Snapshot> with_sl(const SaBench& bench, std::uint8_t sl) {
+    auto snapshot = std::make_shared<fabric::Snapshot>(bench.lab.snapshot());
+    auto outcome = std::make_shared<routing::RouteOutcome>(*snapshot->routes);
+    const std::size_t lids = std::size_t{snapshot->view->topology.max_lid} + 1;
+    outcome->routes.sls.assign(outcome->routes.rows.size(), std::make_shared<routing::SlRow>(lids, sl));
+    snapshot->routes = std::move(outcome);
+    return snapshot;
+}
+
+TEST(Paths, HaveTheServiceLevelOfTheRoutes) {
+    SaBench bench(t2());
+    bench.view = std::make_shared<sa::View>(with_sl(bench, 3));
+    const auto ask = [&](Fields fields) {
+        return bench.ask(path_query(bench, SaMethod::get_table, "h1", "h5", fields));
+    };
+    ASSERT_EQ(ask({}).count(), 1U);
+    EXPECT_EQ(SaBench::field(ask({}), 0, "SL"), 3U);
+    EXPECT_EQ(ask({{"SL", 3}}).count(), 1U);
+    EXPECT_EQ(ask({{"SL", 0}}).count(), 0U) << "there is no path with that one";
+}
+
+// C83: SL2VL[3] = 15 on one hop: no path with SL 3 over it.
+TEST(FieldCase, C83_a_barred_service_level_is_not_handed_out) {
+    SaBench bench(t2());
+    const auto lanes_known = [&] {
+        const auto lanes = bench.lab.snapshot().lanes;
+        return lanes && lanes->read == lanes->devices;
+    };
+    ASSERT_TRUE(bench.lab.run_until(lanes_known, std::chrono::seconds{60}));
+    const auto barred = with_sl(bench, 3);
+    const auto records = [&](const std::shared_ptr<fabric::Snapshot>& snapshot, const char* to) {
+        bench.view = std::make_shared<sa::View>(snapshot);
+        return bench.ask(path_query(bench, SaMethod::get_table, "h1", to, {})).count();
+    };
+    ASSERT_EQ(records(barred, "h5"), 1U);
+    const sa::End from = bench.end("h1");
+    const auto way = bench.view->trace(from, bench.end("h5").lids.base);
+    ASSERT_GE(way.size(), 3U) << "over a spine";
+    auto lanes = std::make_shared<fabric::Lanes>(*barred->lanes);
+    const mad::Guid leaf = barred->fabric->nodes[way[1].node].guid();
+    auto tables = std::make_shared<fabric::LaneTables>(*lanes->tables.at(leaf));
+    mad::Sl2VlTable map = *tables->map(from.switch_port.value(), way[1].port.value());
+    map.vls[3] = mad::Vl{15};
+    tables->set_map(from.switch_port.value(), way[1].port.value(), map);
+    lanes->tables.insert_or_assign(leaf, std::move(tables));
+    barred->lanes = std::move(lanes);
+    EXPECT_EQ(records(barred, "h5"), 0U) << "that hop drops SL 3";
+    EXPECT_EQ(records(barred, "h2"), 1U) << "another way";
+    const auto plain = with_sl(bench, 2);
+    plain->lanes = barred->lanes;
+    EXPECT_EQ(records(plain, "h5"), 1U) << "another SL";
+}
+
 // C92: one source, all destinations.
 TEST(FieldCase, C92_half_the_world) {
     SaBench bench(netlist("fat-tree:radix=16,levels=3"));
