@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include "routing/dor.hpp"
 #include "routing/minhop.hpp"
 #include "routing/routes.hpp"
+#include "routing/torus.hpp"
 #include "routing/updn.hpp"
 
 namespace ibf::routing {
@@ -18,7 +20,12 @@ struct Engine {
     EngineFunction compute;
 };
 
-constexpr Engine kEngines[] = {{"minhop", route_minhop}, {"updn", route_updn}};
+constexpr Engine kEngines[] = {
+    {"minhop", route_minhop},
+    {"updn", route_updn},
+    {"dor", route_dor},
+    {"torus-2qos", route_torus},
+};
 constexpr std::string_view kLastResort = "updn";
 
 }  // namespace
