@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "routing/dor.hpp"
+#include "routing/dragonfly.hpp"
 #include "routing/minhop.hpp"
 #include "routing/routes.hpp"
 #include "routing/torus.hpp"
@@ -25,6 +26,7 @@ constexpr Engine kEngines[] = {
     {"updn", route_updn},
     {"dor", route_dor},
     {"torus-2qos", route_torus},
+    {"dragonfly", route_dragonfly},
 };
 constexpr std::string_view kLastResort = "updn";
 
