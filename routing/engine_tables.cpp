@@ -410,7 +410,7 @@ base::Result<void> fill_class(const Topology& topology, const LidClass& of, cons
     const FillJob job{graph, *plan, targets, tables};
     fill_rows(job, topology.max_lid, excluded, threads, old, rows);
     const bool fresh = std::all_of(old.begin(), old.end(), [](const LftRow* row) { return row == nullptr; });
-    if (fresh && std::uint64_t{rows.size()} * targets.all.size() <= kBalanceLimit) {
+    if (fresh && plan->lengths != nullptr && std::uint64_t{rows.size()} * targets.all.size() <= kBalanceLimit) {
         balance_flows(graph, *plan, flow_targets(targets, plan->shape), rows);
     }
     return {};

@@ -35,6 +35,10 @@ public:
     void reset(std::size_t groups);
     /// Group `group` is a candidate toward d wherever nearer[d] + 1 == goal[d]. Rows are padded to 64.
     void add_where_closer(std::size_t group, const std::uint8_t* nearer, const std::uint8_t* goal);
+    void add(std::size_t group, std::uint32_t destination) {
+        std::uint8_t& byte = bytes_[group / 8 * stride_ + destination];
+        byte = static_cast<std::uint8_t>(byte | 1U << (group % 8));
+    }
     [[nodiscard]] GroupSet at(std::uint32_t destination) const;
 
 private:
@@ -49,7 +53,8 @@ using CandidateRule = std::function<void(std::uint32_t at, CandidatePlanes& out)
 /// What an engine makes of one graph: its rule, how long its paths are, and the shape to spread by.
 struct EnginePlan {
     CandidateRule rule;
-    std::shared_ptr<const ByteMatrix> lengths;  ///< [s][d]: hops of every candidate path, kUnreached: none
+    /// [s][d]: hops of every candidate path, kUnreached: none. Null: the closed form stands, nothing is evened out.
+    std::shared_ptr<const ByteMatrix> lengths;
     Shape shape;
 };
 using Planner = std::function<base::Result<EnginePlan>(const Graph&)>;

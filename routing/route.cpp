@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "routing/dor.hpp"
+#include "routing/dragonfly.hpp"
 #include "routing/minhop.hpp"
 #include "routing/routes.hpp"
+#include "routing/torus.hpp"
 #include "routing/updn.hpp"
 
 namespace ibf::routing {
@@ -18,7 +21,13 @@ struct Engine {
     EngineFunction compute;
 };
 
-constexpr Engine kEngines[] = {{"minhop", route_minhop}, {"updn", route_updn}};
+constexpr Engine kEngines[] = {
+    {"minhop", route_minhop},
+    {"updn", route_updn},
+    {"dor", route_dor},
+    {"torus-2qos", route_torus},
+    {"dragonfly", route_dragonfly},
+};
 constexpr std::string_view kLastResort = "updn";
 
 }  // namespace
