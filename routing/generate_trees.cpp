@@ -86,7 +86,7 @@ base::Result<Plan> plan_tree(const Parameters& parameters) {
 }
 
 /// "leaf", "spine", "core" from below; the root of four levels sits above a super-spine.
-std::string_view level_name(std::uint32_t level, std::uint32_t levels) {
+std::string_view tier_name(std::uint32_t level, std::uint32_t levels) {
     if (level == 0) {
         return "leaf";
     }
@@ -121,7 +121,7 @@ private:
             first_[level] = next;
             const auto count = static_cast<std::uint32_t>(plan_.branches(level) * plan_.tops[level]);
             for (std::uint32_t i = 1; i <= count; ++i) {
-                draft_.add_switch(fmt::format("{}-{:03}", level_name(level, plan_.levels), i), plan_.radix);
+                draft_.add_switch(fmt::format("{}-{:03}", tier_name(level, plan_.levels), i), plan_.radix);
             }
             next += count;
         }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "routing/ftree.hpp"
 #include "routing/minhop.hpp"
 #include "routing/routes.hpp"
 #include "routing/updn.hpp"
@@ -18,7 +19,7 @@ struct Engine {
     EngineFunction compute;
 };
 
-constexpr Engine kEngines[] = {{"minhop", route_minhop}, {"updn", route_updn}};
+constexpr Engine kEngines[] = {{"minhop", route_minhop}, {"updn", route_updn}, {"ftree", route_ftree}};
 constexpr std::string_view kLastResort = "updn";
 
 }  // namespace
