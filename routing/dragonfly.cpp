@@ -232,7 +232,8 @@ EnginePlan group_plan(const Fabric& fabric, const Hops& hops) {
     plan.shape.slots.resize(count);
     plan.shape.divider.assign(count, 1);
     plan.lengths = hops.lengths;
-    plan.rule = [&hops](std::uint32_t at, CandidatePlanes& out) {
+    plan.evening = Evening::none;
+    plan.sets = [&hops](std::uint32_t at, CandidatePlanes& out) {
         for (std::uint32_t to = 0; to < hops.count; ++to) {
             const std::uint64_t* set = hops.set(to, at);
             for (std::uint32_t word = 0; word < hops.words; ++word) {

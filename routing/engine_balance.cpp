@@ -18,8 +18,7 @@ public:
         bits_.resize(std::size_t{count_} * count_ * words_);
         CandidatePlanes planes(count_);
         for (std::uint32_t at = 0; at < count_; ++at) {
-            planes.reset(graph.groups_of(at).size());
-            rule(at, planes);
+            planes.load(graph, rule, at);
             for (std::uint32_t to = 0; to < count_; ++to) {
                 const GroupSet set = planes.at(to);
                 std::copy_n(set.begin(), words_, bits_.begin() + static_cast<std::ptrdiff_t>(index(at, to)));
@@ -49,7 +48,7 @@ private:
 /// A link is its index in Graph::ports.
 class Balancer {
 public:
-    Balancer(const Graph& graph, const EnginePlan& plan, std::vector<std::shared_ptr<LftRow>>& rows)
+    Balancer(const Graph& graph, const EnginePlan& plan, const std::vector<LftRow*>& rows)
         : graph_(graph),
           lengths_(*plan.lengths),
           rows_(rows),
@@ -176,7 +175,7 @@ private:
 
     const Graph& graph_;
     const ByteMatrix& lengths_;
-    std::vector<std::shared_ptr<LftRow>>& rows_;
+    const std::vector<LftRow*>& rows_;
     CandidateSets sets_;
     std::vector<std::uint32_t> peer_;
     std::vector<std::uint32_t> link_;  ///< by (switch, port)
@@ -192,7 +191,7 @@ private:
 }  // namespace
 
 void balance_flows(const Graph& graph, const EnginePlan& plan, const std::vector<FlowTarget>& targets,
-                   std::vector<std::shared_ptr<LftRow>>& rows) {
+                   const std::vector<LftRow*>& rows) {
     Balancer(graph, plan, rows).run(targets);
 }
 

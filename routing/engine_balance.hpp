@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "routing/engine_tables.hpp"
@@ -29,6 +28,6 @@ struct FlowTarget {
 /// Changes entries of `rows` for the targets, within the plan's candidates. Rows may be null (no entries
 /// there).
 void balance_flows(const Graph& graph, const EnginePlan& plan, const std::vector<FlowTarget>& targets,
-                   std::vector<std::shared_ptr<LftRow>>& rows);
+                   const std::vector<LftRow*>& rows);
 
 }  // namespace ibf::routing

@@ -106,8 +106,13 @@ bool advance(const Graph& graph, std::uint32_t at, BitRows& now, BitRows& next, 
 
 }  // namespace
 
-ByteMatrix::ByteMatrix(std::uint32_t rows, std::uint8_t fill)
-    : stride_(padded(rows)), bytes_(std::size_t{rows} * stride_, fill) {}
+ByteMatrix::ByteMatrix(std::uint32_t rows)
+    : stride_((padded(rows) / kLine | 1U) * kLine),
+      bytes_(std::make_unique_for_overwrite<std::uint8_t[]>(std::size_t{rows} * stride_)) {}
+
+ByteMatrix::ByteMatrix(std::uint32_t rows, std::uint8_t fill) : ByteMatrix(rows) {
+    std::fill_n(bytes_.get(), std::size_t{rows} * stride_, fill);
+}
 
 base::Result<ByteMatrix> hop_distances(const Graph& graph, unsigned threads) {
     const std::uint32_t count = graph.switch_count();
@@ -156,15 +161,14 @@ Heights heights_from_hosts(const Graph& graph, const ByteMatrix& distances) {
     Heights heights(count, 0);
     for (std::uint32_t at = 0; at < count; ++at) {
         const std::uint8_t* row = distances.row(at);
-        std::uint64_t by_host = 0;
-        std::uint64_t by_switch = 0;
-        std::uint64_t hosts = 0;
+        std::uint32_t by_host = 0;  // 250 hops to 49,151 hosts fit
+        std::uint32_t by_switch = 0;
+        std::uint32_t hosts = 0;
         for (std::uint32_t to = 0; to < count; ++to) {
-            if (row[to] != kUnreached) {
-                by_host += std::uint64_t{row[to]} * graph.hosts[to];
-                by_switch += row[to];
-                hosts += graph.hosts[to];
-            }
+            const std::uint32_t reached = row[to] != kUnreached ? ~0U : 0U;
+            by_host += (reached & row[to]) * graph.hosts[to];
+            by_switch += reached & row[to];
+            hosts += reached & graph.hosts[to];
         }
         heights[at] = hosts != 0 ? by_host : by_switch;
     }
@@ -232,6 +236,8 @@ std::vector<std::vector<std::uint32_t>> attached_end_ports(const Topology& topol
 
 namespace {
 
+constexpr std::size_t kSlotsMax = 256;  ///< a slot's number is a byte
+
 /// Up-going groups of one switch, in the order that its siblings use too.
 struct UpGroups {
     std::vector<const PortGroup*> by_colour;  // nullptr: hole
@@ -266,7 +272,10 @@ UpGroups colour_groups(std::vector<const PortGroup*> ups, const std::vector<std:
     });
     const std::size_t span =
         ups.empty() ? 0 : std::max<std::size_t>(ups.size(), colours[ups.back()->peer] + 1U);
-    if (span > ups.size() + ups.size() / 4 + 1) {  // too many holes: the colours do not fit here
+    const std::size_t holes = span - ups.size();
+    const auto count_ports = [](std::size_t sum, const PortGroup* group) { return sum + group->port_count; };
+    const std::size_t ports = std::accumulate(ups.begin(), ups.end(), std::size_t{0}, count_ports);
+    if (holes > ups.size() / 4 + 1 || ports + holes > kSlotsMax) {  // the colours do not fit here
         return {std::move(ups)};
     }
     UpGroups result;

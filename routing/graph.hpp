@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -44,19 +45,22 @@ struct Graph {
 /// `excluded[s]` != 0 leaves out every link of switch s; empty excludes none.
 [[nodiscard]] Graph make_graph(const Topology& topology, const std::vector<char>& excluded);
 
-/// Bytes in rows padded to 64, so that inner loops over 64 columns vectorise without -march flags.
+/// A square of bytes, in rows padded to 64, so that inner loops over 64 columns vectorise without -march
+/// flags. The padding is an odd number of lines: else equal columns of all rows would meet in a few sets of
+/// the cache.
 class ByteMatrix {
 public:
+    explicit ByteMatrix(std::uint32_t rows);  ///< not filled
     ByteMatrix(std::uint32_t rows, std::uint8_t fill);
-    [[nodiscard]] std::uint8_t* row(std::uint32_t at) { return bytes_.data() + std::size_t{at} * stride_; }
+    [[nodiscard]] std::uint8_t* row(std::uint32_t at) { return bytes_.get() + std::size_t{at} * stride_; }
     [[nodiscard]] const std::uint8_t* row(std::uint32_t at) const {
-        return bytes_.data() + std::size_t{at} * stride_;
+        return bytes_.get() + std::size_t{at} * stride_;
     }
     [[nodiscard]] std::uint32_t stride() const { return stride_; }
 
 private:
     std::uint32_t stride_;
-    std::vector<std::uint8_t> bytes_;
+    std::unique_ptr<std::uint8_t[]> bytes_;
 };
 
 /// Hop distance between any two switches (kUnreached: none), by breadth-first search over bitsets.
@@ -81,7 +85,7 @@ using Heights = std::vector<std::uint64_t>;
 struct Shape {
     std::vector<std::uint32_t> order;  ///< switch_order()
     /// Up-going ports of a switch as a cycle of slots, 0 = hole (a neighbour that a sibling has and this one
-    /// lacks).
+    /// lacks). At most 256.
     std::vector<std::vector<std::uint8_t>> slots;
     std::vector<std::uint32_t> divider;  ///< how many destinations in a row a switch sends to one slot
 };

@@ -17,11 +17,8 @@ base::Result<Routes> route_minhop(const Topology& topology, const Routes* previo
         EnginePlan plan;
         plan.shape = shape_of(graph, *hops, heights_from_hosts(graph, *hops));
         plan.lengths = std::make_shared<const ByteMatrix>(std::move(*hops));
-        plan.rule = [&graph, lengths = plan.lengths](std::uint32_t at, CandidatePlanes& out) {
-            std::size_t index = 0;
-            for (const PortGroup& group : graph.groups_of(at)) {
-                out.add_where_closer(index++, lengths->row(group.peer), lengths->row(at));
-            }
+        plan.rule = [lengths = plan.lengths](std::uint32_t at, const PortGroup& group) -> HopRows {
+            return {lengths->row(group.peer), lengths->row(at)};
         };
         return plan;
     };

@@ -5,6 +5,7 @@
 
 #include "routing/dor.hpp"
 #include "routing/dragonfly.hpp"
+#include "routing/ftree.hpp"
 #include "routing/minhop.hpp"
 #include "routing/routes.hpp"
 #include "routing/torus.hpp"
@@ -22,11 +23,8 @@ struct Engine {
 };
 
 constexpr Engine kEngines[] = {
-    {"minhop", route_minhop},
-    {"updn", route_updn},
-    {"dor", route_dor},
-    {"torus-2qos", route_torus},
-    {"dragonfly", route_dragonfly},
+    {"minhop", route_minhop}, {"updn", route_updn},        {"ftree", route_ftree},
+    {"dor", route_dor},       {"torus-2qos", route_torus}, {"dragonfly", route_dragonfly},
 };
 constexpr std::string_view kLastResort = "updn";
 

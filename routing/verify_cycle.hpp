@@ -1,8 +1,8 @@
 // DOC: the channel dependency graph and its cycles.
 //
-// Vertices are lane channels (a lane of a directed switch-to-switch link); an edge says that a packet may hold
-// the one while it waits for the other. Edges leave a channel only to the ports of the switch that it enters,
-// so a channel's edges are a small bitset over that switch's link slots and lanes.
+// Vertices are lane channels (a lane of a directed switch-to-switch link); an edge says that a packet may
+// hold the one while it waits for the other. Edges leave a channel only to the ports of the switch that it
+// enters, so a channel's edges are a small bitset over that switch's link slots and lanes.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,8 @@ private:
     std::vector<std::uint64_t> bits_;
 };
 
-/// One cycle of vertices (channel * lanes + lane), the shortest through the place where it was found; empty if
-/// there is none.
+/// One cycle of vertices (channel * lanes + lane), the shortest through the place where it was found; empty
+/// if there is none.
 [[nodiscard]] std::vector<std::uint32_t> find_cycle(const TableView& view, const Dependencies& dependencies);
 
 }  // namespace ibf::routing

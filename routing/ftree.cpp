@@ -1,0 +1,215 @@
+#include "routing/ftree.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+#include "routing/engine_tables.hpp"
+
+namespace ibf::routing {
+
+namespace {
+
+/// Places the switches of one component after the other.
+class TreeOrderer {
+public:
+    TreeOrderer(const Graph& graph, const Levels& levels, const std::vector<std::uint32_t>& mean,
+                const std::vector<char>& last)
+        : graph_(graph),
+          levels_(levels),
+          mean_(mean),
+          last_(last),
+          top_(levels.empty() ? 0 : *std::max_element(levels.begin(), levels.end())),
+          touched_(graph.switch_count(), 0) {
+        order_.position.assign(graph.switch_count(), kNoIndex);
+        order_.rank = levels;
+        order_.reach = levels;
+    }
+
+    UpDownOrder run() {
+        for (const std::uint32_t start : starts()) {
+            if (order_.position[start] == kNoIndex) {
+                place_cone(start);
+                place_rest();
+            }
+        }
+        return std::move(order_);
+    }
+
+private:
+    /// Leaves with the most switches right above them first: planes of spines that the start does not see
+    /// enter late. Nothing farther is looked at, so that damage elsewhere moves the start, and all that hangs
+    /// on it, not.
+    [[nodiscard]] std::vector<std::uint32_t> starts() const {
+        using Rank = std::tuple<bool, bool, std::int64_t, std::uint32_t>;  // (last, no leaf, -above, index)
+        std::vector<Rank> ranks;
+        ranks.reserve(graph_.switch_count());
+        for (std::uint32_t at = 0; at < graph_.switch_count(); ++at) {
+            std::int64_t above = 0;
+            for (const PortGroup& group : graph_.groups_of(at)) {
+                above += is_above(group.peer, at) ? 1 : 0;
+            }
+            const bool leaf = graph_.hosts[at] != 0 && levels_[at] == 0;
+            ranks.emplace_back(last_[at] != 0, !leaf, -above, at);
+        }
+        std::sort(ranks.begin(), ranks.end());
+        std::vector<std::uint32_t> order;
+        order.reserve(ranks.size());
+        for (const Rank& rank : ranks) {
+            order.push_back(std::get<3>(rank));
+        }
+        return order;
+    }
+
+    [[nodiscard]] bool is_above(std::uint32_t peer, std::uint32_t at) const {
+        return levels_[peer] > levels_[at];
+    }
+
+    /// The start and all that can be reached upward from it, level by level.
+    void place_cone(std::uint32_t start) {
+        std::vector<std::vector<std::uint32_t>> by_level(std::size_t{top_} + 1);
+        by_level[levels_[start]].push_back(start);
+        touched_[start] = 1;
+        std::vector<std::uint32_t> cone;
+        for (std::vector<std::uint32_t>& level : by_level) {
+            std::sort(level.begin(), level.end());
+            for (const std::uint32_t at : level) {
+                place(at);
+                order_.reach[at] = top_;
+                cone.push_back(at);
+                for (const PortGroup& group : graph_.groups_of(at)) {
+                    if (is_above(group.peer, at) && touched_[group.peer] == 0 && last_[group.peer] == 0) {
+                        touched_[group.peer] = 1;
+                        by_level[levels_[group.peer]].push_back(group.peer);
+                    }
+                }
+            }
+        }
+        for (const std::uint32_t at : cone) {
+            touch_neighbours(at);
+        }
+    }
+
+    void place_rest() {
+        while (!frontier_.empty()) {
+            const std::uint32_t at = std::get<3>(frontier_.top());
+            frontier_.pop();
+            place(at);
+            touch_neighbours(at);
+        }
+    }
+
+    void place(std::uint32_t at) { order_.position[at] = next_++; }
+
+    void touch_neighbours(std::uint32_t at) {
+        for (const PortGroup& group : graph_.groups_of(at)) {
+            if (touched_[group.peer] == 0) {
+                touched_[group.peer] = 1;
+                frontier_.emplace(last_[group.peer] != 0, top_ - levels_[group.peer], mean_[group.peer],
+                                  group.peer);
+            }
+        }
+    }
+
+    using Key = std::tuple<bool, std::uint32_t, std::uint32_t, std::uint32_t>;  // (last, depth, mean, index)
+
+    const Graph& graph_;
+    const Levels& levels_;
+    const std::vector<std::uint32_t>& mean_;
+    const std::vector<char>& last_;
+    std::uint32_t top_;
+    std::vector<char> touched_;
+    std::priority_queue<Key, std::vector<Key>, std::greater<>> frontier_;
+    UpDownOrder order_;
+    std::uint32_t next_ = 0;
+};
+
+}  // namespace
+
+UpDownOrder ftree_order(const Graph& graph, const Levels& levels, const std::vector<std::uint32_t>& mean,
+                        const std::vector<char>& last) {
+    return TreeOrderer(graph, levels, mean, last).run();
+}
+
+namespace {
+
+/// Made once, on the whole graph, and shared by all LID classes: their dependencies share the lane.
+struct Tree {
+    Levels levels;
+    UpDownOrder order;
+    std::vector<mad::Guid> roots;
+};
+
+base::Result<Tree> find_tree(const Topology& topology, const RouteOptions& options) {
+    const Graph graph = make_graph(topology, {});
+    const base::Result<HostSample> sample = sample_hosts(graph);
+    if (!sample) {
+        return tl::unexpected<base::Error>(sample.error());
+    }
+    Tree tree;
+    if (options.root_guids.empty()) {
+        tree.levels = levels_from_hosts(graph, *sample);
+    } else {
+        const base::Result<std::vector<std::uint32_t>> roots = configured_roots(topology, options);
+        if (!roots) {
+            return tl::unexpected<base::Error>(roots.error());
+        }
+        tree.levels = levels_from_roots(graph, *roots);
+    }
+    if (std::string reason = why_no_tree(graph, tree.levels); !reason.empty()) {
+        return base::fail(base::ErrorKind::unsupported, std::move(reason));
+    }
+    tree.order = ftree_order(graph, tree.levels, sample->mean, scarce_switches(topology));
+    for (std::uint32_t at = 0; at < graph.switch_count(); ++at) {
+        const std::span<const PortGroup> groups = graph.groups_of(at);
+        if (!groups.empty() && std::none_of(groups.begin(), groups.end(), [&](const PortGroup& group) {
+                return tree.levels[group.peer] > tree.levels[at];
+            })) {
+            tree.roots.push_back(topology.switches[at].guid);
+        }
+    }
+    return tree;
+}
+
+Heights heights_from_levels(const Levels& levels) {
+    const std::uint32_t top = levels.empty() ? 0 : *std::max_element(levels.begin(), levels.end());
+    Heights heights;
+    heights.reserve(levels.size());
+    for (const std::uint32_t level : levels) {
+        heights.push_back(top - level);
+    }
+    return heights;
+}
+
+}  // namespace
+
+base::Result<Routes> route_ftree(const Topology& topology, const Routes* previous,
+                                 const RouteOptions& options) {
+    base::Result<Tree> tree = find_tree(topology, options);
+    if (!tree) {
+        return tl::unexpected<base::Error>(tree.error());
+    }
+    const Heights heights = heights_from_levels(tree->levels);
+    const Planner planner = [&](const Graph& graph) -> base::Result<EnginePlan> {
+        base::Result<UpDownHops> hops = up_down_hops(graph, tree->order, options.threads);
+        if (!hops) {
+            return tl::unexpected<base::Error>(hops.error());
+        }
+        const auto legal = std::make_shared<const UpDownHops>(std::move(*hops));
+        EnginePlan plan;
+        plan.shape = shape_of(graph, legal->whole, heights);
+        plan.lengths = std::shared_ptr<const ByteMatrix>(legal, &legal->whole);
+        plan.rule = up_down_rule(graph, tree->order, legal);
+        return plan;
+    };
+    base::Result<Routes> routes = build_tables(topology, previous, options.threads, planner);
+    if (routes) {
+        routes->engine = "ftree";
+        routes->roots = std::move(tree->roots);
+    }
+    return routes;
+}
+
+}  // namespace ibf::routing
