@@ -31,6 +31,7 @@ struct PlanOptions {
     std::vector<std::string> engines;
     std::vector<std::string> roots;
     unsigned lmc = 0;
+    unsigned vls = routing::RouteOptions{}.vls_max;
     unsigned threads = 0;
     bool allow_credit_loops = false;
     bool connect_roots = false;
@@ -51,6 +52,7 @@ std::uint64_t peak_rss_bytes() {
 base::Result<routing::RouteOptions> route_options(const PlanOptions& options) {
     routing::RouteOptions out;
     out.engines = options.engines;
+    out.vls_max = static_cast<std::uint8_t>(options.vls);
     out.threads = options.threads;
     out.allow_credit_loops = options.allow_credit_loops;
     out.connect_roots = options.connect_roots;
@@ -314,6 +316,9 @@ void add_plan_command(CLI::App& app, Action& chosen) {
         ->type_name("PERCENT");
     plan->add_option("--seed", options->seed, "What the random choices follow from")->capture_default_str();
     plan->add_option("--lmc", options->lmc, "2^N LIDs a port")->check(CLI::Range(0, 7));
+    plan->add_option("--vls", options->vls, "Data lanes that an engine may use at most")
+        ->check(CLI::Range(1U, routing::kDataLanesMax))
+        ->capture_default_str();
     plan->add_option("--threads", options->threads, "0: all cores; the result is the same")
         ->check(CLI::Range(0, 1024));
     plan->add_option("--root", options->roots,

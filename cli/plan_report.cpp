@@ -29,6 +29,7 @@ Json routes_json(const routing::Routes& routes, const routing::Verdict& verdict)
     out["vls"] = routes.vls;
     out["unreachable_pairs"] = verdict.unreachable_pairs;
     out["loops"] = verdict.loops;
+    out["lane_faults"] = verdict.lane_faults;
     out["credit_loops"] = verdict.credit_loop_free ? 0 : 1;
     out["pairs_checked"] = verdict.pairs_checked;
     out["switch_pairs_unreachable"] = verdict.switch_pairs_unreachable;
@@ -227,6 +228,7 @@ std::vector<Row> rows_of(const Json& plans) {
         count_row("lanes", "vls"),
         count_row("unreachable pairs", "unreachable_pairs"),
         count_row("loops", "loops"),
+        count_row("lanes that links lack", "lane_faults"),
         count_row("credit loops", "credit_loops"),
     };
     for (const std::vector<Row>& more : {link_rows(plans), pattern_rows(plans)}) {

@@ -36,7 +36,7 @@ _ibfabric() {
             export) choices+=" --format --output" ;;
             generate) choices+=" --output" ;;
             plan)
-                choices+=" --engine --compare --pattern --hosts --matchings --fail --seed --lmc --threads --root"
+                choices+=" --engine --compare --pattern --hosts --matchings --fail --seed --lmc --vls --threads --root"
                 choices+=" --allow-credit-loops --connect-roots"
                 ;;
             events) choices+=" --limit --kind" ;;

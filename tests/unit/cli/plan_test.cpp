@@ -41,11 +41,35 @@ private:
 
 TEST(Plan, KeysThatScriptsRelyOn) {
     const json plan = plan_of({"fat-tree:radix=4,levels=2"});
-    for (const char* key :
-         {"engine", "switches", "end_ports", "links", "lids", "compute_seconds", "verify_seconds", "vls",
-          "unreachable_pairs", "loops", "credit_loops", "pairs_checked", "switch_pairs_unreachable", "max_link_load",
-          "mean_link_load", "sigma_link_load", "unused_links", "max_hops", "mean_hops", "max_dilation",
-          "mean_dilation", "attempts", "hash", "peak_rss_bytes", "levels", "patterns", "hosts", "seed"}) {
+    for (const char* key : {"engine",
+                            "switches",
+                            "end_ports",
+                            "links",
+                            "lids",
+                            "compute_seconds",
+                            "verify_seconds",
+                            "vls",
+                            "lane_faults",
+                            "unreachable_pairs",
+                            "loops",
+                            "credit_loops",
+                            "pairs_checked",
+                            "switch_pairs_unreachable",
+                            "max_link_load",
+                            "mean_link_load",
+                            "sigma_link_load",
+                            "unused_links",
+                            "max_hops",
+                            "mean_hops",
+                            "max_dilation",
+                            "mean_dilation",
+                            "attempts",
+                            "hash",
+                            "peak_rss_bytes",
+                            "levels",
+                            "patterns",
+                            "hosts",
+                            "seed"}) {
         EXPECT_TRUE(plan.contains(key)) << key;
     }
     EXPECT_TRUE(plan["patterns"].empty()) << "patterns take their time: only when asked for";
@@ -75,7 +99,8 @@ std::string cells(const std::string& table, const std::string& title) {
     if (at == std::string::npos) {
         return "?";
     }
-    std::istringstream line(table.substr(at + 1 + title.size(), table.find('\n', at + 1) - at - 1 - title.size()));
+    std::istringstream line(
+        table.substr(at + 1 + title.size(), table.find('\n', at + 1) - at - 1 - title.size()));
     std::string out;
     for (std::string word; line >> word;) {
         out += (out.empty() ? "" : " ") + word;
@@ -85,9 +110,10 @@ std::string cells(const std::string& table, const std::string& title) {
 
 TEST(Plan, ComparisonIsATable) {
     const Said said = run_cli({"plan", "ring:5", "--compare", "--engine", "minhop,updn"});
-    EXPECT_TRUE(said.out.starts_with("fabric      5 switches, 5 end ports, 10 links, 10 LIDs\n"
-                                     "traffic     5 of 5 end ports; shift: all 4 displacements; "
-                                     "permutation: 200 by seed 1; bisection: 200 by seed 1\n\n"))
+    EXPECT_TRUE(
+        said.out.starts_with("fabric      5 switches, 5 end ports, 10 links, 10 LIDs\n"
+                             "traffic     5 of 5 end ports; shift: all 4 displacements; "
+                             "permutation: 200 by seed 1; bisection: 200 by seed 1\n\n"))
         << said.out;
     EXPECT_EQ(cells(said.out, ""), "minhop updn");
     EXPECT_EQ(cells(said.out, "serves"), "no yes");
@@ -118,7 +144,8 @@ TEST(Plan, PatternsOnAFullTree) {
 }
 
 TEST(Plan, PatternsAskedFor) {
-    const json plan = plan_of({"ring:5", "--engine", "updn", "--pattern", "shift,bisection", "--matchings", "7"});
+    const json plan =
+        plan_of({"ring:5", "--engine", "updn", "--pattern", "shift,bisection", "--matchings", "7"});
     EXPECT_EQ(plan["patterns"].size(), 2U);
     EXPECT_EQ(plan["patterns"]["bisection"]["count"], 7);
     EXPECT_EQ(plan_of({"--pattern", "all", "--engine", "updn", "ring:5"})["patterns"].size(), 3U)
@@ -128,6 +155,7 @@ TEST(Plan, PatternsAskedFor) {
     EXPECT_EQ(said.out.find("permutation "), std::string::npos);
     EXPECT_EQ(run_cli({"plan", "ring:5", "--pattern", "stencil"}).code, 2);
     EXPECT_EQ(run_cli({"plan", "ring:5", "--matchings", "0"}).code, 2);
+    EXPECT_EQ(run_cli({"plan", "ring:5", "--vls", "16"}).code, 2);
     EXPECT_EQ(run_cli({"plan", "ring:5", "--compare", "--engine", "magic"}).code, 2);
 }
 
@@ -139,7 +167,8 @@ TEST(Plan, FailedCablesAreTheGeneratorsMissingOnes) {
     EXPECT_EQ(failed["hash"], plan_of({tree + ",missing-links=0.1,seed=3", "--engine", "updn"})["hash"]);
     EXPECT_NE(failed["hash"], plan_of({tree, "--engine", "updn", "--fail", "10%", "--seed", "4"})["hash"]);
     const TextFile file("tree.net", run_cli({"generate", tree}).out);
-    EXPECT_EQ(failed["hash"], plan_of({file.path(), "--engine", "updn", "--fail", "10", "--seed", "3"})["hash"]);
+    EXPECT_EQ(failed["hash"],
+              plan_of({file.path(), "--engine", "updn", "--fail", "10", "--seed", "3"})["hash"]);
     EXPECT_EQ(plan_of({file.path(), "--engine", "updn", "--fail", "0%"})["failed_links"], 0);
     for (const char* share : {"96%", "two", "%", "2%%", "nan", "inf", "1e9"}) {
         const Said said = run_cli({"plan", "ring:5", "--fail", share});
@@ -159,7 +188,8 @@ TEST(Plan, OnlyAJobsHosts) {
     const TextFile typo("typo.txt", "host-0001\nhost-0099x\n");
     const Said unknown = run_cli({"plan", "fat-tree:radix=8,levels=2", "--hosts", typo.path()});
     EXPECT_EQ(unknown.code, 2);
-    EXPECT_NE(unknown.err.find("typo.txt:2: no host here is called 'host-0099x'"), std::string::npos) << unknown.err;
+    EXPECT_NE(unknown.err.find("typo.txt:2: no host here is called 'host-0099x'"), std::string::npos)
+        << unknown.err;
     const TextFile lone("lone.txt", "host-0001\n");
     EXPECT_EQ(run_cli({"plan", "fat-tree:radix=8,levels=2", "--hosts", lone.path()}).code, 2);
     EXPECT_EQ(run_cli({"plan", "fat-tree:radix=8,levels=2", "--hosts", "./no-such-list"}).code, 4);
@@ -167,7 +197,8 @@ TEST(Plan, OnlyAJobsHosts) {
 
 TEST(Plan, FiguresDoNotDependOnThreads) {
     const auto figures = [](const char* threads) {
-        json plans = plan_of({"fat-tree:radix=8,levels=3", "--compare", "--fail", "5%", "--threads", threads});
+        json plans =
+            plan_of({"fat-tree:radix=8,levels=3", "--compare", "--fail", "5%", "--threads", threads});
         for (json& plan : plans) {
             for (const char* key : {"compute_seconds", "verify_seconds", "peak_rss_bytes"}) {
                 plan.erase(key);
