@@ -57,7 +57,8 @@ EnginePlan engine_plan(const GridPlan& plan) {
     }
     result.shape.slots.resize(count);
     result.shape.divider.assign(count, 1);
-    result.rule = [&plan](std::uint32_t at, CandidatePlanes& out) {
+    result.evening = Evening::none;
+    result.sets = [&plan](std::uint32_t at, CandidatePlanes& out) {
         const GridWays& ways = plan.ways[plan.grids.grid_of[at]];
         for (const std::uint32_t to : ways.grid().switches) {
             if (to == kNoIndex || to == at) {

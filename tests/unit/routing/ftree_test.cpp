@@ -120,7 +120,7 @@ TEST(Ftree, NoDamageMakesItRefuseOrLoseAPair) {
 }
 
 void add_end_port(TopologyEndPort end, mad::Guid at, TopologyBuilder& out) {
-    out.add_link(end.node_guid, end.port, at, end.switch_port);
+    out.add_link(end.node_guid, end.port, at, end.switch_port, 8);
     end.switch_index = kNoIndex;
     out.add_end_port(std::move(end));
 }
@@ -143,7 +143,7 @@ Topology without_switch(const Topology& whole, std::uint32_t gone) {
             const PortPeer& peer = item.peers[port];
             if (peer.kind == PortPeer::Kind::switch_) {
                 builder.add_link(item.guid, mad::PortNum{static_cast<std::uint8_t>(port)},
-                                 whole.switches[peer.index].guid, peer.port);
+                                 whole.switches[peer.index].guid, peer.port, 8);
             }
         }
     }
@@ -289,7 +289,7 @@ Topology two_rails(bool rails_apart) {
     for (std::uint64_t leaf = 0; leaf < kLeaves; ++leaf) {
         for (std::uint64_t spine = 0; spine < kSpines; ++spine) {
             builder.add_link(mad::Guid{0x100 + leaf}, mad::PortNum{static_cast<std::uint8_t>(5 + spine)},
-                             mad::Guid{0x100 + kLeaves + spine}, mad::PortNum{static_cast<std::uint8_t>(1 + leaf)});
+                             mad::Guid{0x100 + kLeaves + spine}, mad::PortNum{static_cast<std::uint8_t>(1 + leaf)}, 8);
         }
         for (std::uint64_t port = 0; port < kPorts; ++port) {
             // Apart: leaves 0 and 1 hold first and second ports of the same hosts, so do 2 and 3.
@@ -301,7 +301,7 @@ Topology two_rails(bool rails_apart) {
             end.lids = {mad::Lid{static_cast<std::uint16_t>(1 + leaf * kPorts + port)}, 0};
             builder.add_end_port(end);
             builder.add_link(end.node_guid, end.port, mad::Guid{0x100 + leaf},
-                             mad::PortNum{static_cast<std::uint8_t>(1 + port)});
+                             mad::PortNum{static_cast<std::uint8_t>(1 + port)}, 8);
         }
     }
     return builder.build();
@@ -373,7 +373,7 @@ TEST(Ftree, NamesDoNotMatter) {
                 const PortPeer& peer = item.peers[port];
                 if (peer.kind == PortPeer::Kind::switch_) {
                     builder.add_link(item.guid, mad::PortNum{static_cast<std::uint8_t>(port)},
-                                     mad::Guid{names[peer.index]}, peer.port);
+                                     mad::Guid{names[peer.index]}, peer.port, 8);
                 }
             }
         }
