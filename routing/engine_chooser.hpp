@@ -3,7 +3,8 @@
 // The closed form: destination number t goes to slot (t / divider) mod slots of the switch's up-going ports;
 // candidates that are not all above share the numbers in turn. A chooser serves one switch; it is told the
 // candidate set toward a destination switch, then asked for the ports of single numbers or of whole runs.
-// Sets repeat from one destination to the next, so what a set means is worked out once and kept until it changes.
+// Sets repeat from one destination to the next, so what a set means is worked out once and kept until it
+// changes.
 #pragma once
 
 #include <array>
@@ -37,8 +38,8 @@ class PortChooser {
 public:
     PortChooser(const Graph& graph, const Shape& shape, const SlotTables& tables);
 
-    void start(std::uint32_t at);      ///< the switch whose ports are chosen from now on
-    void use(const GroupSet& set);     ///< the candidates from now on
+    void start(std::uint32_t at);   ///< the switch whose ports are chosen from now on
+    void use(const GroupSet& set);  ///< the candidates from now on
     [[nodiscard]] bool any() const { return !choice_->ports.empty(); }
     [[nodiscard]] bool allows(std::uint8_t port) const { return choice_->allowed[port] != 0; }
     [[nodiscard]] const std::vector<std::uint8_t>& candidates() const { return choice_->ports; }
@@ -58,11 +59,11 @@ private:
     /// What one candidate set means.
     struct Choice {
         GroupSet set{};
-        std::vector<std::uint8_t> ports;            ///< first links of all groups, then second links, ...
-        std::array<std::uint8_t, 256> allowed{};    ///< by port
-        bool upward = false;                        ///< the slots serve
-        bool whole = false;                         ///< and each slot's port is a candidate
-        std::vector<std::uint8_t> pick;             ///< by slot, twice over; kHole: no candidate
+        std::vector<std::uint8_t> ports;          ///< first links of all groups, then second links, ...
+        std::array<std::uint8_t, 256> allowed{};  ///< by port
+        bool upward = false;                      ///< the slots serve
+        bool whole = false;                       ///< and each slot's port is a candidate
+        std::vector<std::uint8_t> pick;           ///< by slot, twice over; kHole: no candidate
         std::uint32_t onward = 0;
     };
     static constexpr std::uint8_t kHole = 0;

@@ -33,8 +33,8 @@ std::vector<Rail> rails_of(const Topology& topology) {
     return rails;
 }
 
-/// Deals the numbers of a leaf out to its end ports. Rails of a node want places apart, and slots that no other
-/// rail of the node has.
+/// Deals the numbers of a leaf out to its end ports. Rails of a node want places apart, and slots that no
+/// other rail of the node has.
 class LeafNumbers {
 public:
     LeafNumbers(const Topology& topology, const Shape& shape)

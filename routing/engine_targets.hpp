@@ -1,9 +1,9 @@
 // DOC: which LIDs there are to be routed to, and in which order they are spread.
 //
-// Destinations are numbered leaf by leaf in the shape's order; on a leaf by switch port. The ports of one node
-// (rails) are numbered apart, so that they are reached over different neighbours of their leaves and no lost
-// switch above cuts off both (multi-homed fat-tree routing, Bogdanski et al., PDP 2014). The LIDs of one port
-// (LMC) are numbered in a row, so they leave by different ports.
+// Destinations are numbered leaf by leaf in the shape's order; on a leaf by switch port. The ports of one
+// node (rails) are numbered apart, so that they are reached over different neighbours of their leaves and no
+// lost switch above cuts off both (multi-homed fat-tree routing, Bogdanski et al., PDP 2014). The LIDs of one
+// port (LMC) are numbered in a row, so they leave by different ports.
 //
 // LIDs and numbers that both go up by one form a run: with LIDs laid out by attachment a leaf is one run, and
 // tables are written run by run.

@@ -21,12 +21,16 @@ namespace ibf::routing {
 /// itself. Size is max_lid + 1 rounded up to whole 64-entry blocks.
 using LftRow = std::vector<std::uint8_t>;
 
+/// How an engine came to its tables; lets it work out what changed instead of all. (engine_tables.hpp)
+struct EngineMemo;
+
 struct Routes {
     std::string engine;                               ///< "minhop", "updn", ...
     std::vector<mad::Guid> switch_guids;              ///< row i belongs to this switch (sorted)
     std::vector<std::shared_ptr<const LftRow>> rows;  ///< by SwitchIndex
     std::uint8_t vls = 1;                             ///< data lanes that the engine needs
     std::vector<mad::Guid> roots;                     ///< up/down: the roots used
+    std::shared_ptr<const EngineMemo> memo;           ///< may be null; saves time, decides nothing
 
     /// Exit port for a LID at a switch; kLftDrop if out of range.
     [[nodiscard]] std::uint8_t port(SwitchIndex at, mad::Lid lid) const;

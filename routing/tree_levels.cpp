@@ -1,4 +1,4 @@
-#include "routing/ftree_levels.hpp"
+#include "routing/tree_levels.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -10,8 +10,8 @@ namespace ibf::routing {
 
 namespace {
 
-/// Mean distances that differ by less are taken for equal: neighbouring levels differ by nearly a hop, switches of
-/// one level by what is missing around them.
+/// Mean distances that differ by less are taken for equal: neighbouring levels differ by nearly a hop,
+/// switches of one level by what is missing around them.
 constexpr std::uint32_t kClearly = 64;
 constexpr std::uint32_t kHop = 256;
 
@@ -81,8 +81,8 @@ base::Result<HostSample> sample_hosts(const Graph& graph) {
 
 namespace {
 
-/// How many hosts hang off the switch of the host in the middle, if hosts are lined up by the fullness of their
-/// switches. Switches with less than a quarter of that are not leaves for their hosts' sake alone.
+/// How many hosts hang off the switch of the host in the middle, if hosts are lined up by the fullness of
+/// their switches. Switches with less than a quarter of that are not leaves for their hosts' sake alone.
 std::uint32_t usual_hosts(const Graph& graph) {
     std::vector<std::uint32_t> counts;
     std::copy_if(graph.hosts.begin(), graph.hosts.end(), std::back_inserter(counts),
@@ -99,8 +99,8 @@ std::uint32_t usual_hosts(const Graph& graph) {
     return 0;
 }
 
-/// A leaf has hosts and no neighbour that is clearly farther from the hosts than itself, or all neighbours are
-/// clearly nearer to them.
+/// A leaf has hosts and no neighbour that is clearly farther from the hosts than itself, or all neighbours
+/// are clearly nearer to them.
 bool is_leaf(const Graph& graph, const HostSample& sample, std::uint32_t usual, std::uint32_t at) {
     const std::span<const PortGroup> groups = graph.groups_of(at);
     const std::uint32_t mine = sample.mean[at];
@@ -114,7 +114,8 @@ bool is_leaf(const Graph& graph, const HostSample& sample, std::uint32_t usual, 
            (!groups.empty() && all_above);
 }
 
-/// Hops to the nearest of the given switches; kNoIndex where there is none.
+}  // namespace
+
 std::vector<std::uint32_t> hops_from(const Graph& graph, std::vector<std::uint32_t> reached) {
     std::vector<std::uint32_t> hops(graph.switch_count(), kNoIndex);
     for (const std::uint32_t at : reached) {
@@ -131,8 +132,6 @@ std::vector<std::uint32_t> hops_from(const Graph& graph, std::vector<std::uint32
     }
     return hops;
 }
-
-}  // namespace
 
 Levels levels_from_hosts(const Graph& graph, const HostSample& sample) {
     const std::uint32_t usual = usual_hosts(graph);
