@@ -5,6 +5,7 @@
 // every 64-bit processor has. No -march flag, no dispatch: the same code and the same results everywhere.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -28,6 +29,9 @@ public:
     void lower_to(const ByteLine& other) {
         each([&](int i) { part_[i] = part_[i] < other.part_[i] ? part_[i] : other.part_[i]; });
     }
+    void raise_to(const ByteLine& other) {
+        each([&](int i) { part_[i] = part_[i] > other.part_[i] ? part_[i] : other.part_[i]; });
+    }
     /// All bytes but those equal to `top` go up by one.
     void add_one_below(std::uint8_t top) {
         each([&](int i) { part_[i] -= static_cast<Part>(part_[i] != top); });  // true is -1
@@ -50,6 +54,16 @@ public:
     /// Takes the other's bytes where `where` is 255, keeps its own where it is 0.
     void take(const ByteLine& other, const ByteLine& where) {
         each([&](int i) { part_[i] = (other.part_[i] & where.part_[i]) | (part_[i] & ~where.part_[i]); });
+    }
+    [[nodiscard]] bool differs(const ByteLine& other) const {
+        ByteLine result;
+        each([&](int i) { result.part_[i] = part_[i] ^ other.part_[i]; });
+        return result.any();
+    }
+    [[nodiscard]] std::uint8_t highest() const {
+        std::uint8_t bytes[kBytes];
+        store(bytes);
+        return *std::max_element(bytes, bytes + kBytes);
     }
     [[nodiscard]] bool any() const {
         std::uint64_t words[kBytes / 8];

@@ -336,7 +336,8 @@ base::Result<Routes> route_dragonfly(const Topology& topology, const Routes* pre
     if (reason = lane_shortage(kDragonflyName, topology, options, lanes); !reason.empty()) {
         return base::fail(base::ErrorKind::unsupported, reason);
     }
-    const Planner planner = [&](const Graph&) -> base::Result<EnginePlan> {
+    const Planner planner = [&](const std::shared_ptr<const Graph>&,
+                                const UpDown*) -> base::Result<EnginePlan> {
         return group_plan(fabric, hops);
     };
     base::Result<Routes> routes = build_tables(topology, previous, options.threads, planner);

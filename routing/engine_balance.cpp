@@ -11,14 +11,16 @@ namespace {
 /// Candidate sets of all switches toward all destinations; only for graphs within kBalanceLimit.
 class CandidateSets {
 public:
-    CandidateSets(const Graph& graph, const CandidateRule& rule) : count_(graph.switch_count()) {
+    CandidateSets(const Graph& graph, const EnginePlan& plan) : count_(graph.switch_count()) {
         for (std::uint32_t at = 0; at < count_; ++at) {
             words_ = std::max(words_, static_cast<std::uint32_t>(graph.groups_of(at).size() + 63) / 64);
         }
         bits_.resize(std::size_t{count_} * count_ * words_);
         CandidatePlanes planes(count_);
+        LineSet lines(planes.lines());
+        lines.set_all();
         for (std::uint32_t at = 0; at < count_; ++at) {
-            planes.load(graph, rule, at);
+            planes.load(graph, plan, at, lines);
             for (std::uint32_t to = 0; to < count_; ++to) {
                 const GroupSet set = planes.at(to);
                 std::copy_n(set.begin(), words_, bits_.begin() + static_cast<std::ptrdiff_t>(index(at, to)));
@@ -52,7 +54,7 @@ public:
         : graph_(graph),
           lengths_(*plan.lengths),
           rows_(rows),
-          sets_(graph, plan.rule),
+          sets_(graph, plan),
           peer_(graph.ports.size()),
           link_(std::size_t{graph.switch_count()} * 256, kNoIndex),
           load_(graph.ports.size(), 0),

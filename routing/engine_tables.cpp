@@ -14,9 +14,42 @@
 
 namespace ibf::routing {
 
-void CandidatePlanes::reset(std::size_t groups) {
-    planes_ = (groups + 7) / 8;
-    bytes_.assign(lines_ * planes_ * 64, 0);
+EnginePlan plan_of(UpDownStep step) {
+    EnginePlan plan;
+    plan.lengths = std::shared_ptr<const ByteMatrix>(step.now, &step.now->whole);
+    plan.down = std::shared_ptr<const ByteMatrix>(step.now, &step.now->down);
+    plan.goes_down.reserve(step.now->links.size());
+    for (const UpDownLink link : step.now->links) {
+        plan.goes_down.push_back(link == UpDownLink::up ? 0 : 1);
+    }
+    plan.basis = std::move(step.now);
+    plan.changes = std::move(step.changes);
+    return plan;
+}
+
+void CandidatePlanes::load(const Graph& graph, const EnginePlan& plan, std::uint32_t at,
+                           const LineSet& lines) {
+    const std::span<const PortGroup> groups = graph.groups_of(at);
+    planes_ = (groups.size() + 7) / 8;
+    bytes_.resize(lines_ * planes_ * 64);
+    loaded_.clear();
+    lines.for_each([&](std::uint32_t line) {
+        loaded_.push_back(line);
+        std::fill_n(bytes_.begin() + static_cast<std::ptrdiff_t>(line * planes_ * 64), planes_ * 64,
+                    std::uint8_t{0});
+    });
+    if (plan.sets) {
+        return plan.sets(at, *this);
+    }
+    find_goals(plan, at);
+    for (std::size_t group = 0; group < groups.size(); ++group) {
+        const std::uint32_t peer = groups[group].peer;
+        if (!plan.goes_down.empty() && plan.goes_down[graph.first_group[at] + group] != 0) {
+            add(group, plan.down->row(peer), plan.down->row(at));
+        } else {
+            add(group, plan.lengths->row(peer), goals_.data());
+        }
+    }
 }
 
 void CandidatePlanes::add(std::size_t group, std::uint32_t destination) {
@@ -24,21 +57,28 @@ void CandidatePlanes::add(std::size_t group, std::uint32_t destination) {
     byte = static_cast<std::uint8_t>(byte | 1U << (group % 8));
 }
 
-void CandidatePlanes::load(const Graph& graph, const CandidateRule& rule, std::uint32_t at) {
-    const std::span<const PortGroup> groups = graph.groups_of(at);
-    reset(groups.size());
-    for (std::size_t group = 0; group < groups.size(); ++group) {
-        add(group, rule(at, groups[group]));
+void CandidatePlanes::find_goals(const EnginePlan& plan, std::uint32_t at) {
+    constexpr std::uint8_t kNoGoal = 254;  // length + 1 never gets here: kDistanceMax is lower
+    goals_.resize(lines_ * std::size_t{64});
+    for (const std::uint32_t line : loaded_) {
+        ByteLine goal(plan.lengths->row(at) + line * 64);
+        if (plan.down != nullptr) {
+            const ByteLine climbs = ByteLine(plan.down->row(at) + line * 64).equals(ByteLine(kUnreached));
+            ByteLine none(kNoGoal);
+            none.take(goal, climbs);
+            goal = none;
+        }
+        goal.store(goals_.data() + line * std::size_t{64});
     }
 }
 
-void CandidatePlanes::add(std::size_t group, const HopRows& rows) {
+void CandidatePlanes::add(std::size_t group, const std::uint8_t* nearer, const std::uint8_t* goal) {
     const ByteLine bit(static_cast<std::uint8_t>(1U << (group % 8)));
-    for (std::size_t line = 0; line < lines_; ++line) {
+    for (const std::uint32_t line : loaded_) {
         std::uint8_t* into = bytes_.data() + (line * planes_ + group / 8) * 64;
-        ByteLine next(rows.nearer + line * 64);
+        ByteLine next(nearer + line * std::size_t{64});
         next.add(1);
-        ByteLine plane = next.equals(ByteLine(rows.goal + line * 64));
+        ByteLine plane = next.equals(ByteLine(goal + line * std::size_t{64}));
         plane.mask(bit);
         plane.merge(ByteLine(into));
         plane.store(into);
@@ -60,6 +100,26 @@ std::vector<char> scarce_switches(const Topology& topology) {
         scarce[at] = topology.switches[at].lft_cap <= topology.max_lid ? 1 : 0;
     }
     return scarce;
+}
+
+bool one_class(const Topology& topology) {
+    const std::vector<char> scarce = scarce_switches(topology);
+    return std::find(scarce.begin(), scarce.end(), 1) == scarce.end();
+}
+
+std::vector<mad::Guid> switches_with_none_above(
+    const Topology& topology, const Graph& graph,
+    const std::function<bool(std::uint32_t peer, std::uint32_t at)>& is_above) {
+    std::vector<mad::Guid> tops;
+    for (std::uint32_t at = 0; at < graph.switch_count(); ++at) {
+        const std::span<const PortGroup> groups = graph.groups_of(at);
+        if (!groups.empty() && std::none_of(groups.begin(), groups.end(), [&](const PortGroup& group) {
+                return is_above(group.peer, at);
+            })) {
+            tops.push_back(topology.switches[at].guid);
+        }
+    }
+    return tops;
 }
 
 base::Result<std::vector<std::uint32_t>> configured_roots(const Topology& topology,
@@ -97,6 +157,10 @@ public:
     }
 
     [[nodiscard]] bool is_fresh() const { return old_ == nullptr; }
+    /// True while it is exactly this previous row.
+    [[nodiscard]] bool is_old(const std::shared_ptr<const LftRow>& row) const {
+        return old_ != nullptr && old_ == row && old_->size() == size_;
+    }
     [[nodiscard]] const std::uint8_t* read() const { return own_ != nullptr ? own_->data() : old_->data(); }
     std::uint8_t* write() {
         if (own_ == nullptr) {
@@ -132,49 +196,80 @@ private:
     std::size_t size_ = 0;
 };
 
+/// What an evaluation can leave as it is, because the one before had the same to go by.
+struct Known {
+    const EngineMemo* memo = nullptr;
+    LineSet moved;                    ///< lines of switches whose LIDs are not those of the memo
+    std::vector<char> ports_changed;  ///< by switch: other ports toward its neighbours
+};
+
 /// Everything the rows of one LID class are filled from. Shared by all threads, read only.
 struct FillJob {
     const Graph& graph;
     const EnginePlan& plan;
     const Targets& targets;
     const SlotTables& tables;
+    std::vector<std::uint32_t> places;  ///< by switch, its place in the shape's order
+    std::optional<Known> known;
 };
 
 /// Fills rows for one class of LIDs; one per thread.
 class RowFiller {
 public:
     explicit RowFiller(const FillJob& job)
-        : job_(job), planes_(job.graph.switch_count()), chooser_(job.graph, job.plan.shape, job.tables) {}
+        : job_(job),
+          planes_(job.graph.switch_count()),
+          chooser_(job.graph, job.plan.shape, job.tables),
+          due_(planes_.lines()) {}
 
     void fill(std::uint32_t at, RowDraft& draft) {
-        if (job_.plan.sets) {
-            planes_.reset(job_.graph.groups_of(at).size());
-            job_.plan.sets(at, planes_);
-        } else {
-            planes_.load(job_.graph, job_.plan.rule, at);
-        }
+        find_due(at, draft);
+        planes_.load(job_.graph, job_.plan, at, due_);
         chooser_.start(at);
-        const std::vector<std::uint32_t>& order = job_.plan.shape.order;
-        for (std::size_t place = 0; place < order.size(); ++place) {
-            if (order[place] == at) {
-                for (const Target& target : job_.targets.at(place)) {
-                    draft.set(target.lid, target.local_port);
-                }
-                continue;
-            }
-            chooser_.use(planes_.at(order[place]));
-            if (draft.is_fresh()) {
-                fill_fresh(place, draft.write());
-            } else {
-                fill_kept(place, draft);
-            }
+        for (const Target& target : job_.targets.at(job_.places[at])) {
+            draft.set(target.lid, target.local_port);
         }
+        due_.for_each([&](std::uint32_t line) {
+            const std::uint32_t end = std::min(job_.graph.switch_count(), (line + 1) * 64);
+            for (std::uint32_t to = line * 64; to < end; ++to) {
+                if (to != at) {
+                    chooser_.use(planes_.at(to));
+                    route_to(job_.places[to], draft);
+                }
+            }
+        });
         for (const std::uint16_t lid : job_.targets.vacant()) {
             draft.set(lid, mad::kLftDrop);
         }
     }
 
 private:
+    /// The lines of destinations that candidates may have changed toward.
+    void find_due(std::uint32_t at, const RowDraft& draft) {
+        due_.clear();
+        if (!job_.known || !draft.is_old(job_.known->memo->rows[at]) || job_.known->ports_changed[at] != 0) {
+            due_.set_all();
+            return;
+        }
+        const UpDownChanges& changes = *job_.plan.changes;
+        due_.merge(job_.known->moved);
+        due_.merge(changes.down.row(at));
+        due_.merge(changes.whole.row(at));
+        const std::uint32_t first = job_.graph.first_group[at];
+        for (std::uint32_t group = first; group < job_.graph.first_group[at + 1]; ++group) {
+            const LineBits& nearer = job_.plan.goes_down[group] != 0 ? changes.down : changes.whole;
+            due_.merge(nearer.row(job_.graph.groups[group].peer));
+        }
+    }
+
+    void route_to(std::size_t place, RowDraft& draft) {
+        if (draft.is_fresh()) {
+            fill_fresh(place, draft.write());
+        } else {
+            fill_kept(place, draft);
+        }
+    }
+
     void fill_fresh(std::size_t place, std::uint8_t* row) const {
         if (chooser_.any()) {
             for (const TargetRun& run : job_.targets.runs(place)) {
@@ -229,6 +324,7 @@ private:
     const FillJob& job_;
     CandidatePlanes planes_;
     PortChooser chooser_;
+    LineSet due_;
     std::array<std::uint32_t, 256> load_{};
     std::vector<Target> displaced_;
 };
@@ -287,54 +383,171 @@ bool wants_evening(const EnginePlan& plan, const Targets& targets, const std::ve
            std::all_of(drafts.begin(), drafts.end(), [](const RowDraft& draft) { return draft.is_fresh(); });
 }
 
-base::Result<void> fill_class(const Topology& topology, const LidClass& of, const Planner& planner,
-                              unsigned threads, std::vector<RowDraft>& drafts) {
+std::vector<LidHome> homes_of(const Topology& topology, const Targets& targets, const Shape& shape) {
+    std::vector<LidHome> homes(topology.max_lid + std::size_t{1});
+    for (std::size_t place = 0; place < shape.order.size(); ++place) {
+        for (const Target& target : targets.at(place)) {
+            homes[target.lid] = {shape.order[place], target.local_port};
+        }
+    }
+    return homes;
+}
+
+/// Holds what the memo knows against this evaluation; nothing where that was not built on it.
+std::optional<Known> known_of(const Graph& graph, const EnginePlan& plan, const EngineMemo* memo,
+                              const std::vector<LidHome>& homes) {
+    if (memo == nullptr || !plan.changes || memo->homes.size() > homes.size()) {
+        return std::nullopt;
+    }
+    const std::uint32_t count = graph.switch_count();
+    Known known{memo, LineSet((count + 63) / 64), plan.changes->relinked};
+    for (std::size_t lid = 0; lid < homes.size(); ++lid) {
+        const LidHome old = lid < memo->homes.size() ? memo->homes[lid] : LidHome{};
+        if (homes[lid].at != kNoIndex && homes[lid] != old) {
+            known.moved.set(homes[lid].at / 64);
+        }
+    }
+    const Graph& before = *memo->basis->graph;
+    for (std::uint32_t at = 0; at < count; ++at) {
+        const auto ports = [at](const Graph& of) {
+            const std::span<const PortGroup> groups = of.groups_of(at);
+            return groups.empty() ? std::span<const std::uint8_t>{}
+                                  : std::span<const std::uint8_t>{of.ports.data() + groups.front().first_port,
+                                                                  of.ports.data() + groups.back().first_port +
+                                                                      groups.back().port_count};
+        };
+        const auto mine = ports(graph);
+        const auto old = ports(before);
+        if (!std::equal(mine.begin(), mine.end(), old.begin(), old.end())) {
+            known.ports_changed[at] = 1;
+        }
+    }
+    return known;
+}
+
+/// What all classes share.
+struct Build {
+    const Topology& topology;
+    const Planner& planner;
+    unsigned threads = 0;
+    std::shared_ptr<const EngineMemo> memo;  ///< of the same switches; null: none
+    std::vector<RowDraft> drafts;
+    std::shared_ptr<EngineMemo> next_memo;
+};
+
+base::Result<void> fill_class(const LidClass& of, Build& build) {
+    const Topology& topology = build.topology;
     std::vector<char> excluded(topology.switches.size(), 0);
     for (std::size_t at = 0; at < excluded.size(); ++at) {
         excluded[at] = topology.switches[at].lft_cap <= of.low ? 1 : 0;
     }
-    const Graph graph = make_graph(topology, excluded);
-    const base::Result<EnginePlan> plan = planner(graph);
+    const auto graph = std::make_shared<const Graph>(make_graph(topology, excluded));
+    const base::Result<EnginePlan> plan =
+        build.planner(graph, build.memo != nullptr ? build.memo->basis.get() : nullptr);
     if (!plan) {
         return tl::unexpected<base::Error>(plan.error());
     }
     const Targets targets(topology, plan->shape, of);
     const SlotTables tables(plan->shape, targets.numbers());
-    const FillJob job{graph, *plan, targets, tables};
-    fill_rows(job, of, excluded, threads, drafts);
-    if (wants_evening(*plan, targets, drafts)) {
+    std::vector<LidHome> homes = homes_of(topology, targets, plan->shape);
+    FillJob job{*graph,
+                *plan,
+                targets,
+                tables,
+                std::vector<std::uint32_t>(topology.switches.size()),
+                known_of(*graph, *plan, build.memo.get(), homes)};
+    for (std::uint32_t place = 0; place < plan->shape.order.size(); ++place) {
+        job.places[plan->shape.order[place]] = place;
+    }
+    fill_rows(job, of, excluded, build.threads, build.drafts);
+    if (wants_evening(*plan, targets, build.drafts)) {
         std::vector<LftRow*> rows;
-        for (std::size_t at = 0; at < drafts.size(); ++at) {
-            rows.push_back(excluded[at] != 0 ? nullptr : drafts[at].own());
+        for (std::size_t at = 0; at < build.drafts.size(); ++at) {
+            rows.push_back(excluded[at] != 0 ? nullptr : build.drafts[at].own());
         }
-        balance_flows(graph, *plan, flow_targets(targets, plan->shape), rows);
+        balance_flows(*graph, *plan, flow_targets(targets, plan->shape), rows);
+    }
+    if (plan->basis != nullptr) {
+        build.next_memo = std::make_shared<EngineMemo>(EngineMemo{plan->basis, std::move(homes), {}});
     }
     return {};
+}
+
+/// The former number of every switch; empty if some were not there.
+std::vector<std::uint32_t> former_numbers(const Topology& topology, const Routes& previous) {
+    std::vector<std::uint32_t> old_of;
+    old_of.reserve(topology.switches.size());
+    std::uint32_t old = 0;
+    for (const TopologySwitch& item : topology.switches) {
+        while (old < previous.switch_guids.size() && previous.switch_guids[old] < item.guid) {
+            ++old;
+        }
+        if (old == previous.switch_guids.size() || previous.switch_guids[old] != item.guid) {
+            return {};
+        }
+        old_of.push_back(old++);
+    }
+    return old_of;
+}
+
+/// The memo of the previous tables in terms of this topology: of the same switches, or of some more that are
+/// gone.
+std::shared_ptr<const EngineMemo> memo_of(const Topology& topology, const Routes* previous,
+                                          unsigned threads) {
+    if (previous == nullptr || previous->memo == nullptr) {
+        return nullptr;
+    }
+    const std::vector<std::uint32_t> old_of = former_numbers(topology, *previous);
+    if (old_of.size() == previous->switch_guids.size() || old_of.empty()) {
+        return old_of.empty() ? nullptr : previous->memo;
+    }
+    auto memo = std::make_shared<EngineMemo>();
+    memo->basis = renumbered(*previous->memo->basis, old_of, threads);
+    std::vector<std::uint32_t> new_of(previous->switch_guids.size(), kNoIndex);
+    for (std::uint32_t at = 0; at < old_of.size(); ++at) {
+        new_of[old_of[at]] = at;
+        memo->rows.push_back(previous->memo->rows[old_of[at]]);
+    }
+    memo->homes = previous->memo->homes;
+    for (LidHome& home : memo->homes) {
+        home.at = home.at == kNoIndex ? kNoIndex : new_of[home.at];
+    }
+    return memo;
 }
 
 }  // namespace
 
 base::Result<Routes> build_tables(const Topology& topology, const Routes* previous, unsigned threads,
                                   const Planner& planner) {
+    const std::vector<LidClass> classes = lid_classes(topology);
+    Build build{topology,
+                planner,
+                threads,
+                classes.size() == 1 ? memo_of(topology, previous, threads) : nullptr,
+                std::vector<RowDraft>(topology.switches.size()),
+                nullptr};
     const std::size_t size = row_size(topology);
-    std::vector<RowDraft> drafts(topology.switches.size());
     const std::vector<std::shared_ptr<const LftRow>> old = old_rows(topology, previous);
-    parallel_ranges(drafts.size(), 8, threads, [&](const WorkRange& range) {
+    parallel_ranges(build.drafts.size(), 8, threads, [&](const WorkRange& range) {
         for (std::size_t at = range.begin; at < range.end; ++at) {
-            drafts[at] = RowDraft(old[at], size);
-            drafts[at].drop(topology.max_lid + std::size_t{1}, size);
+            build.drafts[at] = RowDraft(old[at], size);
+            build.drafts[at].drop(topology.max_lid + std::size_t{1}, size);
         }
     });
-    for (const LidClass& of : lid_classes(topology)) {
-        const base::Result<void> filled = fill_class(topology, of, planner, threads, drafts);
+    for (const LidClass& of : classes) {
+        const base::Result<void> filled = fill_class(of, build);
         if (!filled) {
             return tl::unexpected<base::Error>(filled.error());
         }
     }
     Routes routes;
-    for (std::size_t at = 0; at < drafts.size(); ++at) {
+    for (std::size_t at = 0; at < build.drafts.size(); ++at) {
         routes.switch_guids.push_back(topology.switches[at].guid);
-        routes.rows.push_back(drafts[at].take());
+        routes.rows.push_back(build.drafts[at].take());
+    }
+    if (classes.size() == 1 && build.next_memo != nullptr) {
+        build.next_memo->rows = routes.rows;
+        routes.memo = std::move(build.next_memo);
     }
     return routes;
 }

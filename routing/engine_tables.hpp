@@ -18,42 +18,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "routing/engine_chooser.hpp"
 #include "routing/graph.hpp"
+#include "routing/line_bits.hpp"
 #include "routing/routes.hpp"
+#include "routing/updown.hpp"
 
 namespace ibf::routing {
-
-/// A group is a candidate toward switch d wherever nearer[d] + 1 == goal[d]. Both are rows of ByteMatrix.
-struct HopRows {
-    const std::uint8_t* nearer = nullptr;
-    const std::uint8_t* goal = nullptr;
-};
-/// For one of the groups of switch `at`; called from several threads at once.
-using CandidateRule = std::function<HopRows(std::uint32_t at, const PortGroup& group)>;
-
-/// The candidate sets of one switch toward every destination switch, as bytes that vectorise: in each line of
-/// 64 destinations, plane b holds groups 8b .. 8b+7.
-class CandidatePlanes {
-public:
-    explicit CandidatePlanes(std::uint32_t columns) : lines_((columns + 63) / 64) {}
-
-    void load(const Graph& graph, const CandidateRule& rule, std::uint32_t at);
-    /// Empty, for a switch of so many groups.
-    void reset(std::size_t groups);
-    void add(std::size_t group, std::uint32_t destination);
-    [[nodiscard]] GroupSet at(std::uint32_t destination) const;
-
-private:
-    void add(std::size_t group, const HopRows& rows);
-
-    std::size_t lines_;
-    std::size_t planes_ = 0;
-    std::vector<std::uint8_t> bytes_;
-};
 
 /// What becomes of uneven loads.
 enum class Evening : std::uint8_t {
@@ -61,29 +35,85 @@ enum class Evening : std::uint8_t {
     none,      ///< the closed form stands
 };
 
+class CandidatePlanes;
 /// Adds the candidates of one switch to empty planes; called from several threads at once.
 using SetRule = std::function<void(std::uint32_t at, CandidatePlanes& out)>;
 
-/// What an engine makes of one graph: its rule, how long its paths are, and the shape to spread by.
+/// What an engine makes of one graph: its candidates, how long its paths are, and the shape to spread by.
+/// A group of switch s that leads to p is a candidate toward d if it comes one hop closer: a group that goes
+/// down if down[p][d] + 1 == down[s][d]; any other if s has no way down to d and lengths[p][d] + 1 ==
+/// lengths[s][d].
 struct EnginePlan {
-    CandidateRule rule;
-    SetRule sets;  ///< in place of `rule` where candidates do not follow from distances
-    /// [s][d]: hops of every candidate path, kUnreached: none. May be null where nothing is evened out.
-    std::shared_ptr<const ByteMatrix> lengths;
+    SetRule sets;  ///< in place of the matrices, where candidates do not follow from distances
+    std::shared_ptr<const ByteMatrix> lengths;  ///< [s][d]: hops of every candidate path, kUnreached: none
+    std::shared_ptr<const ByteMatrix> down;     ///< null: no group goes down
+    std::vector<char> goes_down;                ///< by graph group; empty: none does
     Shape shape;
     Evening evening = Evening::by_flows;
+    std::shared_ptr<const UpDown> basis;   ///< what the next evaluation can build on; may be null
+    std::optional<UpDownChanges> changes;  ///< from the evaluation before, if this one was built on it
 };
-using Planner = std::function<base::Result<EnginePlan>(const Graph&)>;
+/// `before`: the basis of the previous evaluation, if it was of the same switches; may be null.
+using Planner =
+    std::function<base::Result<EnginePlan>(const std::shared_ptr<const Graph>& graph, const UpDown* before)>;
+
+/// The plan of an up/down evaluation, but for its shape.
+[[nodiscard]] EnginePlan plan_of(UpDownStep step);
+
+/// The candidate sets of one switch toward every destination switch, as bytes that vectorise: in each line of
+/// 64 destinations, plane b holds groups 8b .. 8b+7.
+class CandidatePlanes {
+public:
+    explicit CandidatePlanes(std::uint32_t columns) : lines_((columns + 63) / 64) {}
+
+    [[nodiscard]] std::uint32_t lines() const { return lines_; }
+    /// at() is good for destinations in these lines.
+    void load(const Graph& graph, const EnginePlan& plan, std::uint32_t at, const LineSet& lines);
+    void add(std::size_t group, std::uint32_t destination);
+    [[nodiscard]] GroupSet at(std::uint32_t destination) const;
+
+private:
+    void find_goals(const EnginePlan& plan, std::uint32_t at);
+    void add(std::size_t group, const std::uint8_t* nearer, const std::uint8_t* goal);
+
+    std::uint32_t lines_;
+    std::size_t planes_ = 0;
+    std::vector<std::uint32_t> loaded_;  ///< lines
+    std::vector<std::uint8_t> goals_;  ///< of going up: where the switch can go down, one that nothing meets
+    std::vector<std::uint8_t> bytes_;
+};
+
+/// Who has a LID: a switch, and the port that it is delivered by.
+struct LidHome {
+    std::uint32_t at = kNoIndex;
+    std::uint8_t port = 0;
+    friend bool operator==(const LidHome&, const LidHome&) = default;
+};
+
+/// Rows that are still those of the evaluation are known to hold candidates of its basis only.
+struct EngineMemo {
+    std::shared_ptr<const UpDown> basis;
+    std::vector<LidHome> homes;  ///< by LID
+    std::vector<std::shared_ptr<const LftRow>> rows;
+};
 
 /// `scarce[s]` != 0: the LinearFDBCap of switch s lies below the top LID in use.
 [[nodiscard]] std::vector<char> scarce_switches(const Topology& topology);
+/// True if no switch is scarce: then the planner is given the whole graph, once.
+[[nodiscard]] bool one_class(const Topology& topology);
+
+/// Switches with neighbours of which none is above; what an engine reports as its roots.
+[[nodiscard]] std::vector<mad::Guid> switches_with_none_above(
+    const Topology& topology, const Graph& graph,
+    const std::function<bool(std::uint32_t peer, std::uint32_t at)>& is_above);
 
 /// SwitchIndex values of RouteOptions::root_guids, those that are there. Errors: unsupported if none is.
 [[nodiscard]] base::Result<std::vector<std::uint32_t>> configured_roots(const Topology& topology,
                                                                         const RouteOptions& options);
 
 /// Runs the planner once per class of LIDs (one class, unless some switch's LinearFDBCap is below the top
-/// LID: LIDs that it cannot hold are routed around it) and fills the rows.
+/// LID: LIDs that it cannot hold are routed around it) and fills the rows. Where the previous tables carry a
+/// memo only destinations are looked at whose candidates changed; the rows are the same bytes without it.
 [[nodiscard]] base::Result<Routes> build_tables(const Topology& topology, const Routes* previous,
                                                 unsigned threads, const Planner& planner);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <tuple>
 #include <utility>
@@ -137,41 +138,10 @@ namespace {
 
 /// Made once, on the whole graph, and shared by all LID classes: their dependencies share the lane.
 struct Tree {
-    Levels levels;
+    Heights heights;
     UpDownOrder order;
     std::vector<mad::Guid> roots;
 };
-
-base::Result<Tree> find_tree(const Topology& topology, const RouteOptions& options) {
-    const Graph graph = make_graph(topology, {});
-    const base::Result<HostSample> sample = sample_hosts(graph);
-    if (!sample) {
-        return tl::unexpected<base::Error>(sample.error());
-    }
-    Tree tree;
-    if (options.root_guids.empty()) {
-        tree.levels = levels_from_hosts(graph, *sample);
-    } else {
-        const base::Result<std::vector<std::uint32_t>> roots = configured_roots(topology, options);
-        if (!roots) {
-            return tl::unexpected<base::Error>(roots.error());
-        }
-        tree.levels = levels_from_roots(graph, *roots);
-    }
-    if (std::string reason = why_no_tree(graph, tree.levels); !reason.empty()) {
-        return base::fail(base::ErrorKind::unsupported, std::move(reason));
-    }
-    tree.order = ftree_order(graph, tree.levels, sample->mean, scarce_switches(topology));
-    for (std::uint32_t at = 0; at < graph.switch_count(); ++at) {
-        const std::span<const PortGroup> groups = graph.groups_of(at);
-        if (!groups.empty() && std::none_of(groups.begin(), groups.end(), [&](const PortGroup& group) {
-                return tree.levels[group.peer] > tree.levels[at];
-            })) {
-            tree.roots.push_back(topology.switches[at].guid);
-        }
-    }
-    return tree;
-}
 
 Heights heights_from_levels(const Levels& levels) {
     const std::uint32_t top = levels.empty() ? 0 : *std::max_element(levels.begin(), levels.end());
@@ -183,25 +153,53 @@ Heights heights_from_levels(const Levels& levels) {
     return heights;
 }
 
+base::Result<Tree> find_tree(const Topology& topology, const Graph& graph, const RouteOptions& options) {
+    const base::Result<HostSample> sample = sample_hosts(graph);
+    if (!sample) {
+        return tl::unexpected<base::Error>(sample.error());
+    }
+    Levels levels;
+    if (options.root_guids.empty()) {
+        levels = levels_from_hosts(graph, *sample);
+    } else {
+        const base::Result<std::vector<std::uint32_t>> roots = configured_roots(topology, options);
+        if (!roots) {
+            return tl::unexpected<base::Error>(roots.error());
+        }
+        levels = levels_from_roots(graph, *roots);
+    }
+    if (std::string reason = why_no_tree(graph, levels); !reason.empty()) {
+        return base::fail(base::ErrorKind::unsupported, std::move(reason));
+    }
+    Tree tree;
+    tree.heights = heights_from_levels(levels);
+    tree.order = ftree_order(graph, levels, sample->mean, scarce_switches(topology));
+    tree.roots = switches_with_none_above(
+        topology, graph, [&](std::uint32_t peer, std::uint32_t at) { return levels[peer] > levels[at]; });
+    return tree;
+}
+
 }  // namespace
 
 base::Result<Routes> route_ftree(const Topology& topology, const Routes* previous,
                                  const RouteOptions& options) {
-    base::Result<Tree> tree = find_tree(topology, options);
-    if (!tree) {
-        return tl::unexpected<base::Error>(tree.error());
-    }
-    const Heights heights = heights_from_levels(tree->levels);
-    const Planner planner = [&](const Graph& graph) -> base::Result<EnginePlan> {
-        base::Result<UpDownHops> hops = up_down_hops(graph, tree->order, options.threads);
-        if (!hops) {
-            return tl::unexpected<base::Error>(hops.error());
+    std::optional<Tree> tree;
+    const Planner planner = [&](const std::shared_ptr<const Graph>& graph,
+                                const UpDown* before) -> base::Result<EnginePlan> {
+        if (!tree) {
+            base::Result<Tree> found =
+                find_tree(topology, one_class(topology) ? *graph : make_graph(topology, {}), options);
+            if (!found) {
+                return tl::unexpected<base::Error>(found.error());
+            }
+            tree = std::move(*found);
         }
-        const auto legal = std::make_shared<const UpDownHops>(std::move(*hops));
-        EnginePlan plan;
-        plan.shape = shape_of(graph, legal->whole, heights);
-        plan.lengths = std::shared_ptr<const ByteMatrix>(legal, &legal->whole);
-        plan.rule = up_down_rule(graph, tree->order, legal);
+        base::Result<UpDownStep> step = up_down_step(graph, tree->order, before, options.threads);
+        if (!step) {
+            return tl::unexpected<base::Error>(step.error());
+        }
+        EnginePlan plan = plan_of(std::move(*step));
+        plan.shape = shape_of(*graph, *plan.lengths, tree->heights);
         return plan;
     };
     base::Result<Routes> routes = build_tables(topology, previous, options.threads, planner);

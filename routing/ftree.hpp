@@ -1,12 +1,12 @@
 // DOC: the ftree engine: folded Clos networks, whole or damaged, by a closed form. See docs/routing/ftree.md.
 //
-// Levels are found (ftree_levels.hpp), the switches are put in a total order that follows them, and from
-// there on it is up*/down* (updown.hpp): one lane, no ring of waiting channels, whatever is broken. Refuses
-// fabrics that are no trees, never for damage.
+// Levels are found (tree_levels.hpp), the switches are put in a total order that follows them, and from there
+// on it is up*/down* (updown.hpp): one lane, no ring of waiting channels, whatever is broken. Refuses fabrics
+// that are no trees, never for damage.
 #pragma once
 
-#include "routing/ftree_levels.hpp"
 #include "routing/routes.hpp"
+#include "routing/tree_levels.hpp"
 #include "routing/updown.hpp"
 
 namespace ibf::routing {

@@ -106,12 +106,25 @@ bool advance(const Graph& graph, std::uint32_t at, BitRows& now, BitRows& next, 
 
 }  // namespace
 
-ByteMatrix::ByteMatrix(std::uint32_t rows)
-    : stride_((padded(rows) / kLine | 1U) * kLine),
-      bytes_(std::make_unique_for_overwrite<std::uint8_t[]>(std::size_t{rows} * stride_)) {}
+ByteMatrix::ByteMatrix(std::uint32_t rows) : stride_((padded(rows) / kLine | 1U) * kLine) {
+    const auto whole = std::make_shared_for_overwrite<std::uint8_t[]>(std::size_t{rows} * stride_);
+    rows_.reserve(rows);
+    for (std::uint32_t at = 0; at < rows; ++at) {
+        rows_.emplace_back(whole, whole.get() + std::size_t{at} * stride_);
+    }
+}
 
 ByteMatrix::ByteMatrix(std::uint32_t rows, std::uint8_t fill) : ByteMatrix(rows) {
-    std::fill_n(bytes_.get(), std::size_t{rows} * stride_, fill);
+    for (std::uint32_t at = 0; at < rows; ++at) {
+        std::fill_n(row(at), stride_, fill);
+    }
+}
+
+std::uint8_t* ByteMatrix::own_row(std::uint32_t at) {
+    auto copy = std::make_shared_for_overwrite<std::uint8_t[]>(stride_);
+    std::copy_n(rows_[at].get(), stride_, copy.get());
+    rows_[at] = std::move(copy);
+    return rows_[at].get();
 }
 
 base::Result<ByteMatrix> hop_distances(const Graph& graph, unsigned threads) {

@@ -47,20 +47,28 @@ struct Graph {
 
 /// A square of bytes, in rows padded to 64, so that inner loops over 64 columns vectorise without -march
 /// flags. The padding is an odd number of lines: else equal columns of all rows would meet in a few sets of
-/// the cache.
+/// the cache. Rows can be shared between matrices that differ in a few of them.
 class ByteMatrix {
 public:
     explicit ByteMatrix(std::uint32_t rows);  ///< not filled
     ByteMatrix(std::uint32_t rows, std::uint8_t fill);
-    [[nodiscard]] std::uint8_t* row(std::uint32_t at) { return bytes_.get() + std::size_t{at} * stride_; }
-    [[nodiscard]] const std::uint8_t* row(std::uint32_t at) const {
-        return bytes_.get() + std::size_t{at} * stride_;
-    }
+    ByteMatrix(ByteMatrix&&) = default;
+    ByteMatrix& operator=(ByteMatrix&&) = default;
+
+    /// The same rows, shared. To change one in either matrix, own_row() it first.
+    [[nodiscard]] ByteMatrix share() const { return ByteMatrix(*this); }
+    /// Puts a copy in the row's place, shared with nobody.
+    std::uint8_t* own_row(std::uint32_t at);
+
+    [[nodiscard]] std::uint8_t* row(std::uint32_t at) { return rows_[at].get(); }
+    [[nodiscard]] const std::uint8_t* row(std::uint32_t at) const { return rows_[at].get(); }
     [[nodiscard]] std::uint32_t stride() const { return stride_; }
 
 private:
+    ByteMatrix(const ByteMatrix&) = default;
+
     std::uint32_t stride_;
-    std::unique_ptr<std::uint8_t[]> bytes_;
+    std::vector<std::shared_ptr<std::uint8_t[]>> rows_;
 };
 
 /// Hop distance between any two switches (kUnreached: none), by breadth-first search over bitsets.

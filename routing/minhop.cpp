@@ -9,17 +9,15 @@ namespace ibf::routing {
 
 base::Result<Routes> route_minhop(const Topology& topology, const Routes* previous,
                                   const RouteOptions& options) {
-    const Planner planner = [&](const Graph& graph) -> base::Result<EnginePlan> {
-        base::Result<ByteMatrix> hops = hop_distances(graph, options.threads);
+    const Planner planner = [&](const std::shared_ptr<const Graph>& graph,
+                                const UpDown*) -> base::Result<EnginePlan> {
+        base::Result<ByteMatrix> hops = hop_distances(*graph, options.threads);
         if (!hops) {
             return tl::unexpected<base::Error>(hops.error());
         }
         EnginePlan plan;
-        plan.shape = shape_of(graph, *hops, heights_from_hosts(graph, *hops));
+        plan.shape = shape_of(*graph, *hops, heights_from_hosts(*graph, *hops));
         plan.lengths = std::make_shared<const ByteMatrix>(std::move(*hops));
-        plan.rule = [lengths = plan.lengths](std::uint32_t at, const PortGroup& group) -> HopRows {
-            return {lengths->row(group.peer), lengths->row(at)};
-        };
         return plan;
     };
     base::Result<Routes> routes = build_tables(topology, previous, options.threads, planner);

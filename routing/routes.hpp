@@ -24,6 +24,9 @@ namespace ibf::routing {
 /// itself. Size is max_lid + 1 rounded up to whole 64-entry blocks.
 using LftRow = std::vector<std::uint8_t>;
 
+/// How an engine came to its tables; lets it work out what changed instead of all. (engine_tables.hpp)
+struct EngineMemo;
+
 struct Routes {
     std::string engine;                               ///< "minhop", "updn", ...
     std::vector<mad::Guid> switch_guids;              ///< row i belongs to this switch (sorted)
@@ -34,6 +37,7 @@ struct Routes {
     /// By SwitchIndex; null, or all empty: lane = SL.
     std::vector<std::shared_ptr<const LaneMap>> lane_maps;
     std::vector<mad::Guid> roots;  ///< up/down: the roots used
+    std::shared_ptr<const EngineMemo> memo;  ///< may be null; saves time, decides nothing
 
     /// Exit port for a LID at a switch; kLftDrop if out of range.
     [[nodiscard]] std::uint8_t port(SwitchIndex at, mad::Lid lid) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <tuple>
 #include <utility>
@@ -9,21 +10,17 @@
 #include <fmt/format.h>
 
 #include "routing/engine_tables.hpp"
+#include "routing/tree_levels.hpp"
 #include "routing/updown.hpp"
 
 namespace ibf::routing {
 
-Heights heights_from_roots(const Graph& graph, const ByteMatrix& distances,
-                           const std::vector<std::uint32_t>& roots, const Heights& from_hosts) {
+Heights heights_from_roots(const Graph& graph, const std::vector<std::uint32_t>& roots,
+                           const Heights& from_hosts) {
+    const std::vector<std::uint32_t> hops = hops_from(graph, roots);
     Heights heights = from_hosts;
     for (std::uint32_t at = 0; at < graph.switch_count(); ++at) {
-        std::uint8_t nearest = kUnreached;
-        for (const std::uint32_t root : roots) {
-            nearest = std::min(nearest, distances.row(root)[at]);
-        }
-        if (nearest != kUnreached) {
-            heights[at] = nearest;
-        }
+        heights[at] = hops[at] != kNoIndex ? hops[at] : heights[at];
     }
     return heights;
 }
@@ -87,37 +84,31 @@ std::vector<std::uint32_t> updn_order(const Graph& graph, const Heights& heights
 namespace {
 
 /// The order is made once, on the whole graph, and holds for all LID classes: their dependencies share lanes.
-struct UpDown {
+struct Oriented {
+    Heights heights;
     UpDownOrder order;
-    std::shared_ptr<const ByteMatrix> distances;  ///< over the whole graph
     std::vector<mad::Guid> roots;
 };
 
-base::Result<UpDown> orient(const Topology& topology, const RouteOptions& options) {
-    const Graph graph = make_graph(topology, {});
-    base::Result<ByteMatrix> distances = hop_distances(graph, options.threads);
-    if (!distances) {
-        return tl::unexpected<base::Error>(distances.error());
+base::Result<Oriented> orient(const Topology& topology, const Graph& graph, const RouteOptions& options) {
+    const base::Result<HostSample> sample = sample_hosts(graph);
+    if (!sample) {
+        return tl::unexpected<base::Error>(sample.error());
     }
-    Heights heights = heights_from_hosts(graph, *distances);
+    Oriented result;
+    result.heights.assign(sample->mean.begin(), sample->mean.end());
+    Heights for_order = result.heights;
     if (!options.root_guids.empty()) {
         const base::Result<std::vector<std::uint32_t>> roots = configured_roots(topology, options);
         if (!roots) {
             return tl::unexpected<base::Error>(roots.error());
         }
-        heights = heights_from_roots(graph, *distances, *roots, heights);
+        for_order = heights_from_roots(graph, *roots, result.heights);
     }
-    UpDown result;
-    result.order.position = updn_order(graph, heights, scarce_switches(topology));
-    for (std::uint32_t at = 0; at < graph.switch_count(); ++at) {
-        const auto groups = graph.groups_of(at);
-        if (!groups.empty() && std::none_of(groups.begin(), groups.end(), [&](const PortGroup& group) {
-                return heights[group.peer] < heights[at];
-            })) {
-            result.roots.push_back(topology.switches[at].guid);
-        }
-    }
-    result.distances = std::make_shared<const ByteMatrix>(std::move(*distances));
+    result.order.position = updn_order(graph, for_order, scarce_switches(topology));
+    result.roots = switches_with_none_above(topology, graph, [&](std::uint32_t peer, std::uint32_t at) {
+        return for_order[peer] < for_order[at];
+    });
     return result;
 }
 
@@ -125,28 +116,29 @@ base::Result<UpDown> orient(const Topology& topology, const RouteOptions& option
 
 base::Result<Routes> route_updn(const Topology& topology, const Routes* previous,
                                 const RouteOptions& options) {
-    base::Result<UpDown> orientation = orient(topology, options);
-    if (!orientation) {
-        return tl::unexpected<base::Error>(orientation.error());
-    }
-    const UpDownOrder& order = orientation->order;
-    const Planner planner = [&](const Graph& graph) -> base::Result<EnginePlan> {
-        EnginePlan plan;
-        const base::Result<ByteMatrix> distances = hop_distances(graph, options.threads);
-        base::Result<UpDownHops> hops = up_down_hops(graph, order, options.threads);
-        if (!distances || !hops) {
-            return tl::unexpected<base::Error>(!distances ? distances.error() : hops.error());
+    std::optional<Oriented> oriented;
+    const Planner planner = [&](const std::shared_ptr<const Graph>& graph,
+                                const UpDown* before) -> base::Result<EnginePlan> {
+        if (!oriented) {
+            base::Result<Oriented> found =
+                orient(topology, one_class(topology) ? *graph : make_graph(topology, {}), options);
+            if (!found) {
+                return tl::unexpected<base::Error>(found.error());
+            }
+            oriented = std::move(*found);
         }
-        plan.shape = shape_of(graph, *distances, heights_from_hosts(graph, *distances));
-        const auto legal = std::make_shared<const UpDownHops>(std::move(*hops));
-        plan.lengths = std::shared_ptr<const ByteMatrix>(legal, &legal->whole);
-        plan.rule = up_down_rule(graph, order, legal);
+        base::Result<UpDownStep> step = up_down_step(graph, oriented->order, before, options.threads);
+        if (!step) {
+            return tl::unexpected<base::Error>(step.error());
+        }
+        EnginePlan plan = plan_of(std::move(*step));
+        plan.shape = shape_of(*graph, *plan.lengths, oriented->heights);
         return plan;
     };
     base::Result<Routes> routes = build_tables(topology, previous, options.threads, planner);
     if (routes) {
         routes->engine = "updn";
-        routes->roots = std::move(orientation->roots);
+        routes->roots = std::move(oriented->roots);
     }
     return routes;
 }

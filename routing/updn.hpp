@@ -19,8 +19,8 @@ namespace ibf::routing {
                                                     const std::vector<char>& last);
 
 /// Heights by distance from given roots; components that hold no root keep their heights from the hosts.
-[[nodiscard]] Heights heights_from_roots(const Graph& graph, const ByteMatrix& distances,
-                                         const std::vector<std::uint32_t>& roots, const Heights& from_hosts);
+[[nodiscard]] Heights heights_from_roots(const Graph& graph, const std::vector<std::uint32_t>& roots,
+                                         const Heights& from_hosts);
 
 [[nodiscard]] base::Result<Routes> route_updn(const Topology& topology, const Routes* previous,
                                               const RouteOptions& options);

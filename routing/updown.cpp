@@ -15,209 +15,446 @@ namespace ibf::routing {
 namespace {
 
 constexpr std::uint32_t kStrip = ByteLine::kBytes;  ///< destinations that one inner loop handles
-constexpr std::uint8_t kNoGoal = 254;               ///< whole + 1 never gets here: kDistanceMax is lower
 
-/// 64 columns of a matrix, or of a scratch copy that is only 64 wide.
-struct Strip {
-    std::uint8_t* first = nullptr;
-    std::uint32_t stride = 0;
-
-    [[nodiscard]] std::uint8_t* row(std::uint32_t at) const { return first + std::size_t{at} * stride; }
-};
-
-struct StripHops {
-    Strip down;
-    Strip whole;
-    Strip goal;
-};
-
-StripHops strip_of(UpDownHops& hops, std::size_t column) {
-    const auto cut = [column](ByteMatrix& matrix) { return Strip{matrix.row(0) + column, matrix.stride()}; };
-    return {cut(hops.down), cut(hops.whole), cut(hops.goal)};
+std::uint32_t strip_count(std::uint32_t switches) {
+    return (switches + kStrip - 1) / kStrip;
 }
 
-/// Who can go down must: the goal of going up is then one that no neighbour meets.
-void settle_down(std::uint8_t* whole, std::uint8_t* goal, const std::uint8_t* down) {
-    const ByteLine no_descent = ByteLine(down).equals(ByteLine(kUnreached));
-    const ByteLine climbed(whole);
-    ByteLine length(down);
-    length.take(climbed, no_descent);
-    length.store(whole);
-    ByteLine wanted(kNoGoal);
-    wanted.take(climbed, no_descent);
-    wanted.store(goal);
+/// Where can go down does; whole is what remains else.
+void prefer_down(ByteLine& whole, const ByteLine& down) {
+    ByteLine length = down;
+    length.take(whole, down.equals(ByteLine(kUnreached)));
+    whole = length;
 }
 
-enum class Link : std::uint8_t { up, down, spare };
-enum class Use : std::uint8_t { no_spares, all };
-
-/// What all strips of one matrix are filled from.
-class HopFiller {
-public:
-    HopFiller(const Graph& graph, const UpDownOrder& order)
-        : graph_(graph), order_(order), by_position_(graph.switch_count()) {
-        for (std::uint32_t at = 0; at < graph.switch_count(); ++at) {
-            by_position_[order.position[at]] = at;
+/// The low byte of a number per component: two components that share it cost time, not paths.
+std::vector<std::uint8_t> components_of(const Graph& graph) {
+    std::vector<char> seen(graph.switch_count(), 0);
+    std::vector<std::uint8_t> low(graph.switch_count(), 0);
+    std::vector<std::uint32_t> open;
+    std::uint8_t next = 0;
+    for (std::uint32_t start = 0; start < graph.switch_count(); ++start) {
+        if (seen[start] != 0) {
+            continue;
+        }
+        seen[start] = 1;
+        open.push_back(start);
+        while (!open.empty()) {
+            const std::uint32_t at = open.back();
+            open.pop_back();
+            low[at] = next;
             for (const PortGroup& group : graph.groups_of(at)) {
-                const bool spare = order.is_spare(at, group.peer);
-                has_spares_ = has_spares_ || spare;
-                links_.push_back(order.is_up(at, group.peer) ? Link::up : spare ? Link::spare : Link::down);
+                if (group.peer != kNoIndex && seen[group.peer] == 0) {
+                    seen[group.peer] = 1;
+                    open.push_back(group.peer);
+                }
             }
         }
-        components_ = components_of(graph);
+        ++next;
+    }
+    return low;
+}
+
+/// Hops of one line of destinations, all switches.
+struct StripHops {
+    std::vector<std::uint8_t> down;
+    std::vector<std::uint8_t> whole;
+
+    explicit StripHops(std::uint32_t switches)
+        : down(std::size_t{switches} * kStrip), whole(std::size_t{switches} * kStrip) {}
+};
+
+enum class Use : std::uint8_t { no_spares, all };
+
+/// Fills lines of the hops of one evaluation. Shared by all threads.
+class HopFiller {
+public:
+    explicit HopFiller(const UpDown& plan)
+        : plan_(plan), graph_(*plan.graph), by_position_(graph_.switch_count()) {
+        for (std::uint32_t at = 0; at < graph_.switch_count(); ++at) {
+            by_position_[plan.order.position[at]] = at;
+        }
+        has_spares_ = std::find(plan.links.begin(), plan.links.end(), UpDownLink::spare) != plan.links.end();
     }
 
-    void fill(std::uint32_t column, UpDownHops& out, std::vector<std::uint8_t>& scratch) const {
-        const StripHops strip = strip_of(out, column);
-        fill_strip(column, Use::no_spares, strip);
+    [[nodiscard]] const std::vector<std::uint32_t>& by_position() const { return by_position_; }
+
+    /// True if some destination of the line needs spare links. `other` is scratch.
+    bool fill(std::uint32_t line, StripHops& out, StripHops& other) const {
+        fill_strip(line, Use::no_spares, out);
         if (!has_spares_) {
-            return;
+            return false;
         }
-        const ByteLine lost = find_lost(column, strip.whole);
-        if (!lost.any()) {
-            return;
-        }
-        const std::size_t size = std::size_t{graph_.switch_count()} * kStrip;
-        scratch.resize(3 * size);
-        const StripHops other{
-            {scratch.data(), kStrip}, {scratch.data() + size, kStrip}, {scratch.data() + 2 * size, kStrip}};
-        fill_strip(column, Use::all, other);
+        ByteLine lost(std::uint8_t{0});
+        const ByteLine homes = homes_of(line);
         for (std::uint32_t at = 0; at < graph_.switch_count(); ++at) {
-            take_lost(lost, other.down.row(at), strip.down.row(at));
-            take_lost(lost, other.whole.row(at), strip.whole.row(at));
-            take_lost(lost, other.goal.row(at), strip.goal.row(at));
+            lost.merge(lost_of(at, ByteLine(&out.whole[at * std::size_t{kStrip}]), homes));
         }
+        lost.mask(real_columns(line));
+        if (!lost.any()) {
+            return false;
+        }
+        fill_strip(line, Use::all, other);
+        const auto take_lost = [&lost](const std::vector<std::uint8_t>& from,
+                                       std::vector<std::uint8_t>& into) {
+            for (std::size_t i = 0; i < into.size(); i += kStrip) {
+                ByteLine bytes(&into[i]);
+                bytes.take(ByteLine(&from[i]), lost);
+                bytes.store(&into[i]);
+            }
+        };
+        take_lost(other.down, out.down);
+        take_lost(other.whole, out.whole);
+        return true;
+    }
+
+    /// Down distances of one switch from those of its neighbours; `row(s)` is where those of s begin.
+    template <class Row>
+    [[nodiscard]] ByteLine down_of(std::uint32_t at, std::uint32_t line, Use use, const Row& row) const {
+        ByteLine mine = nearest(at, row, [use](UpDownLink link) {
+            return link == UpDownLink::down || (link == UpDownLink::spare && use == Use::all);
+        });
+        if (at / kStrip == line) {
+            std::array<std::uint8_t, kStrip> self{};
+            mine.store(self.data());
+            self[at % kStrip] = 0;
+            mine = ByteLine(self.data());
+        }
+        return mine;
+    }
+
+    template <class Row>
+    [[nodiscard]] ByteLine whole_of(std::uint32_t at, const std::uint8_t* down, const Row& row) const {
+        ByteLine mine = nearest(at, row, [](UpDownLink link) { return link == UpDownLink::up; });
+        prefer_down(mine, ByteLine(down));
+        return mine;
+    }
+
+    /// 255 for destinations of its own component that a switch does not reach.
+    [[nodiscard]] ByteLine lost_of(std::uint32_t at, const ByteLine& whole, const ByteLine& homes) const {
+        ByteLine missing = whole.equals(ByteLine(kUnreached));
+        missing.mask(homes.equals(ByteLine(plan_.components[at])));
+        return missing;
+    }
+    [[nodiscard]] ByteLine homes_of(std::uint32_t line) const {
+        std::array<std::uint8_t, kStrip> homes{};
+        std::copy_n(plan_.components.begin() + line * kStrip, real_count(line), homes.begin());
+        return ByteLine(homes.data());
+    }
+    /// 255 for columns that are switches.
+    [[nodiscard]] ByteLine real_columns(std::uint32_t line) const {
+        std::array<std::uint8_t, kStrip> real{};
+        std::fill_n(real.begin(), real_count(line), std::uint8_t{0xFF});
+        return ByteLine(real.data());
     }
 
 private:
+    [[nodiscard]] std::uint32_t real_count(std::uint32_t line) const {
+        return std::min(graph_.switch_count() - line * kStrip, kStrip);
+    }
+
     /// Down distances from the end of the order to its start, then the whole paths from the start to the end.
-    void fill_strip(std::uint32_t column, Use use, const StripHops& out) const {
+    void fill_strip(std::uint32_t line, Use use, StripHops& out) const {
+        const auto down = [&out](std::uint32_t at) { return &out.down[at * std::size_t{kStrip}]; };
+        const auto whole = [&out](std::uint32_t at) { return &out.whole[at * std::size_t{kStrip}]; };
         for (auto it = by_position_.rbegin(); it != by_position_.rend(); ++it) {
-            const std::uint32_t at = *it;
-            std::uint8_t* mine = out.down.row(at);
-            std::fill_n(mine, kStrip, kUnreached);
-            if (at - column < kStrip) {
-                mine[at - column] = 0;
-            }
-            step(at, out.down, mine,
-                 [use](Link link) { return link == Link::down || (link == Link::spare && use == Use::all); });
+            down_of(*it, line, use, down).store(down(*it));
         }
         for (const std::uint32_t at : by_position_) {
-            std::uint8_t* mine = out.whole.row(at);
-            std::fill_n(mine, kStrip, kUnreached);
-            step(at, out.whole, mine, [](Link link) { return link == Link::up; });
-            settle_down(mine, out.goal.row(at), out.down.row(at));
+            whole_of(at, down(at), whole).store(whole(at));
         }
     }
 
-    template <class Takes>
-    void step(std::uint32_t at, const Strip& from, std::uint8_t* mine, const Takes& takes) const {
+    template <class Row, class Takes>
+    [[nodiscard]] ByteLine nearest(std::uint32_t at, const Row& row, const Takes& takes) const {
         ByteLine nearest(kUnreached);
-        const std::uint32_t first = graph_.first_group[at];
-        for (std::uint32_t group = first; group < graph_.first_group[at + 1]; ++group) {
-            if (takes(links_[group])) {
-                nearest.lower_to(ByteLine(from.row(graph_.groups[group].peer)));
+        for (std::uint32_t group = graph_.first_group[at]; group < graph_.first_group[at + 1]; ++group) {
+            if (takes(plan_.links[group])) {
+                nearest.lower_to(ByteLine(row(graph_.groups[group].peer)));
             }
         }
         nearest.add_one_below(kUnreached);
-        nearest.lower_to(ByteLine(mine));
-        nearest.store(mine);
+        return nearest;
     }
 
-    /// 255 for destinations that a switch of their own component does not reach.
-    [[nodiscard]] ByteLine find_lost(std::uint32_t column, const Strip& whole) const {
-        std::array<std::uint8_t, kStrip> home{};
-        const std::uint32_t end = std::min(graph_.switch_count(), column + kStrip);
-        std::copy(components_.begin() + column, components_.begin() + end, home.begin());
-        const ByteLine homes(home.data());
-        ByteLine lost(std::uint8_t{0});
-        for (std::uint32_t at = 0; at < graph_.switch_count(); ++at) {
-            ByteLine missing = ByteLine(whole.row(at)).equals(ByteLine(kUnreached));
-            missing.mask(homes.equals(ByteLine(components_[at])));
-            lost.merge(missing);
-        }
-        std::array<std::uint8_t, kStrip> real{};
-        std::fill_n(real.begin(), end - column, std::uint8_t{0xFF});
-        lost.mask(ByteLine(real.data()));
-        return lost;
-    }
-
-    static void take_lost(const ByteLine& lost, const std::uint8_t* from, std::uint8_t* into) {
-        ByteLine line(into);
-        line.take(ByteLine(from), lost);
-        line.store(into);
-    }
-
-    /// The low byte of a number per component: two components that share it cost time, not paths.
-    static std::vector<std::uint8_t> components_of(const Graph& graph) {
-        std::vector<std::uint32_t> number(graph.switch_count(), kNoIndex);
-        std::vector<std::uint8_t> low(graph.switch_count(), 0);
-        std::uint32_t next = 0;
-        std::vector<std::uint32_t> open;
-        for (std::uint32_t start = 0; start < graph.switch_count(); ++start) {
-            if (number[start] != kNoIndex) {
-                continue;
-            }
-            number[start] = next++;
-            open.push_back(start);
-            while (!open.empty()) {
-                const std::uint32_t at = open.back();
-                open.pop_back();
-                low[at] = static_cast<std::uint8_t>(number[at]);
-                for (const PortGroup& group : graph.groups_of(at)) {
-                    if (number[group.peer] == kNoIndex) {
-                        number[group.peer] = number[at];
-                        open.push_back(group.peer);
-                    }
-                }
-            }
-        }
-        return low;
-    }
-
+    const UpDown& plan_;
     const Graph& graph_;
-    const UpDownOrder& order_;
     std::vector<std::uint32_t> by_position_;
-    std::vector<Link> links_;  ///< by graph group
-    std::vector<std::uint8_t> components_;
     bool has_spares_ = false;
 };
 
-}  // namespace
+/// Works out every line.
+void fill_all(const HopFiller& filler, unsigned threads, UpDown& out) {
+    const std::uint32_t count = out.graph->switch_count();
+    struct Scratch {
+        StripHops strip;
+        StripHops other;
+    };
+    std::vector<std::optional<Scratch>> scratch(resolve_threads(threads));
+    parallel_ranges(strip_count(count), 1, threads, [&](const WorkRange& range) {
+        std::optional<Scratch>& mine = scratch[range.slot];
+        if (!mine) {
+            mine.emplace(Scratch{StripHops(count), StripHops(count)});
+        }
+        const auto line = static_cast<std::uint32_t>(range.begin);
+        out.needs_spares[line] = filler.fill(line, mine->strip, mine->other) ? 1 : 0;
+        for (std::uint32_t at = 0; at < count; ++at) {
+            ByteLine(&mine->strip.down[at * std::size_t{kStrip}]).store(out.down.row(at) + line * kStrip);
+            ByteLine(&mine->strip.whole[at * std::size_t{kStrip}]).store(out.whole.row(at) + line * kStrip);
+        }
+    });
+}
 
-base::Result<UpDownHops> up_down_hops(const Graph& graph, const UpDownOrder& order, unsigned threads) {
-    const std::uint32_t count = graph.switch_count();
-    UpDownHops hops{ByteMatrix(count), ByteMatrix(count), ByteMatrix(count)};
-    const HopFiller filler(graph, order);
-    std::vector<std::vector<std::uint8_t>> scratch(resolve_threads(threads));
-    std::atomic<bool> too_long{false};
-    parallel_ranges(
-        (std::size_t{count} + kStrip - 1) / kStrip * kStrip, kStrip, threads, [&](const WorkRange& range) {
-            const auto column = static_cast<std::uint32_t>(range.begin);
-            filler.fill(column, hops, scratch[range.slot]);
-            for (std::uint32_t at = 0; at < count; ++at) {
-                const std::uint8_t* row = hops.whole.row(at) + column;
-                if (std::any_of(row, row + kStrip,
-                                [](std::uint8_t d) { return d > kDistanceMax && d != kUnreached; })) {
-                    too_long = true;
-                }
+/// Works out the lines that lost and new links reach; the rest stays shared with the evaluation before.
+class HopUpdater {
+public:
+    HopUpdater(const UpDown& before, const HopFiller& filler, UpDown& now)
+        : before_(before),
+          filler_(filler),
+          graph_(*now.graph),
+          lines_(strip_count(graph_.switch_count())),
+          now_(now),
+          changes_{LineBits(graph_.switch_count(), lines_), LineBits(graph_.switch_count(), lines_),
+                   std::vector<char>(graph_.switch_count(), 0)},
+          owns_down_(graph_.switch_count(), 0),
+          owns_whole_(graph_.switch_count(), 0),
+          redo_(lines_) {}
+
+    UpDownChanges run() {
+        for (std::uint32_t line = 0; line < lines_; ++line) {
+            if (before_.needs_spares[line] != 0) {
+                redo_.set(line);
+            }
+        }
+        find_relinked();
+        LineSet due(lines_);
+        const std::vector<std::uint32_t>& by_position = filler_.by_position();
+        for (auto it = by_position.rbegin(); it != by_position.rend(); ++it) {
+            gather(*it, UpDownLink::down, changes_.down, due);
+            due.for_each([&](std::uint32_t line) { update_down(*it, line); });
+        }
+        for (const std::uint32_t at : by_position) {
+            gather(at, UpDownLink::up, changes_.whole, due);
+            due.merge(changes_.down.row(at));
+            due.for_each([&](std::uint32_t line) { update_whole(at, line); });
+        }
+        redo_spares();
+        return std::move(changes_);
+    }
+
+private:
+    void find_relinked() {
+        for (std::uint32_t at = 0; at < graph_.switch_count(); ++at) {
+            const std::span<const PortGroup> mine = graph_.groups_of(at);
+            const std::span<const PortGroup> old = before_.graph->groups_of(at);
+            bool same = mine.size() == old.size();
+            for (std::size_t i = 0; same && i < mine.size(); ++i) {
+                same = mine[i].peer == old[i].peer && now_.links[graph_.first_group[at] + i] ==
+                                                          before_.links[before_.graph->first_group[at] + i];
+            }
+            changes_.relinked[at] = same ? 0 : 1;
+        }
+    }
+
+    void gather(std::uint32_t at, UpDownLink kind, const LineBits& changed, LineSet& due) const {
+        due.clear();
+        if (changes_.relinked[at] != 0) {
+            due.set_all();
+            return;
+        }
+        for (std::uint32_t group = graph_.first_group[at]; group < graph_.first_group[at + 1]; ++group) {
+            if (now_.links[group] == kind) {
+                due.merge(changed.row(graph_.groups[group].peer));
+            }
+        }
+    }
+
+    void update_down(std::uint32_t at, std::uint32_t line) {
+        if (!redo_.has(line)) {
+            const ByteLine fresh = filler_.down_of(at, line, Use::no_spares, [&](std::uint32_t peer) {
+                return std::as_const(now_.down).row(peer) + line * kStrip;
+            });
+            put(at, line, fresh, now_.down, owns_down_, changes_.down);
+        }
+    }
+
+    void update_whole(std::uint32_t at, std::uint32_t line) {
+        if (redo_.has(line)) {
+            return;
+        }
+        const ByteLine fresh = filler_.whole_of(
+            at, now_.down.row(at) + line * kStrip,
+            [&](std::uint32_t peer) { return std::as_const(now_.whole).row(peer) + line * kStrip; });
+        if (put(at, line, fresh, now_.whole, owns_whole_, changes_.whole)) {
+            ByteLine lost = filler_.lost_of(at, fresh, filler_.homes_of(line));
+            lost.mask(filler_.real_columns(line));
+            if (lost.any()) {
+                lost_.push_back(line);
+            }
+        }
+    }
+
+    /// Lines that need spare links now, or did before, are filled as if nothing were known.
+    void redo_spares() {
+        for (const std::uint32_t line : lost_) {
+            redo_.set(line);
+        }
+        StripHops strip(graph_.switch_count());
+        StripHops other(graph_.switch_count());
+        redo_.for_each([&](std::uint32_t line) {
+            now_.needs_spares[line] = filler_.fill(line, strip, other) ? 1 : 0;
+            for (std::uint32_t at = 0; at < graph_.switch_count(); ++at) {
+                put(at, line, ByteLine(&strip.down[at * std::size_t{kStrip}]), now_.down, owns_down_,
+                    changes_.down);
+                put(at, line, ByteLine(&strip.whole[at * std::size_t{kStrip}]), now_.whole, owns_whole_,
+                    changes_.whole);
             }
         });
-    if (too_long) {
+    }
+
+    /// Compares with what stands there, which may be shared; true if it differs.
+    static bool put(std::uint32_t at, std::uint32_t line, const ByteLine& bytes, ByteMatrix& matrix,
+                    std::vector<char>& owns, LineBits& changed) {
+        if (!bytes.differs(ByteLine(std::as_const(matrix).row(at) + line * kStrip))) {
+            return false;
+        }
+        if (owns[at] == 0) {
+            matrix.own_row(at);
+            owns[at] = 1;
+        }
+        bytes.store(matrix.row(at) + line * kStrip);
+        changed.set(at, line);
+        return true;
+    }
+
+    const UpDown& before_;
+    const HopFiller& filler_;
+    const Graph& graph_;
+    std::uint32_t lines_;
+    UpDown& now_;
+    UpDownChanges changes_;
+    std::vector<char> owns_down_;
+    std::vector<char> owns_whole_;
+    LineSet redo_;
+    std::vector<std::uint32_t> lost_;
+};
+
+/// Rows that nothing changed in were looked at before.
+bool is_too_long(const ByteMatrix& whole, std::uint32_t count, const std::optional<UpDownChanges>& changes) {
+    for (std::uint32_t at = 0; at < count; ++at) {
+        if (changes && changes->whole.is_empty(at)) {
+            continue;
+        }
+        const std::uint8_t* row = whole.row(at);
+        ByteLine longest(std::uint8_t{0});
+        for (std::uint32_t line = 0; line < strip_count(count); ++line) {
+            ByteLine hops(row + line * kStrip);
+            hops.take(ByteLine(std::uint8_t{0}), hops.equals(ByteLine(kUnreached)));
+            longest.raise_to(hops);
+        }
+        if (longest.highest() > kDistanceMax) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Groups toward switches that are gone stay, without a peer: their owners are to be seen as changed.
+std::shared_ptr<const Graph> renumber_graph(const Graph& old, const std::vector<std::uint32_t>& old_of) {
+    std::vector<std::uint32_t> new_of(old.switch_count(), kNoIndex);
+    for (std::uint32_t at = 0; at < old_of.size(); ++at) {
+        new_of[old_of[at]] = at;
+    }
+    auto graph = std::make_shared<Graph>();
+    graph->ports = old.ports;
+    graph->first_group.push_back(0);
+    for (const std::uint32_t was : old_of) {
+        for (PortGroup group : old.groups_of(was)) {
+            group.peer = new_of[group.peer];
+            graph->groups.push_back(group);
+        }
+        graph->first_group.push_back(static_cast<std::uint32_t>(graph->groups.size()));
+        graph->hosts.push_back(old.hosts[was]);
+    }
+    return graph;
+}
+
+/// Neighbours in the new numbering that were neighbours in the old one are copied in one go.
+void renumber_row(const std::uint8_t* from, const std::vector<std::uint32_t>& old_of, std::uint8_t* into) {
+    for (std::size_t at = 0; at < old_of.size();) {
+        std::size_t end = at + 1;
+        while (end < old_of.size() && old_of[end] - old_of[at] == end - at) {
+            ++end;
+        }
+        std::copy_n(from + old_of[at], end - at, into + at);
+        at = end;
+    }
+    std::fill_n(into + old_of.size(),
+                strip_count(static_cast<std::uint32_t>(old_of.size())) * kStrip - old_of.size(), kUnreached);
+}
+
+}  // namespace
+
+std::shared_ptr<const UpDown> renumbered(const UpDown& old, const std::vector<std::uint32_t>& old_of,
+                                         unsigned threads) {
+    const auto count = static_cast<std::uint32_t>(old_of.size());
+    const auto now = std::make_shared<UpDown>(UpDown{renumber_graph(*old.graph, old_of),
+                                                     {},
+                                                     {},
+                                                     {},
+                                                     ByteMatrix(count),
+                                                     ByteMatrix(count),
+                                                     std::vector<char>(strip_count(count), 0)});
+    now->components = components_of(*now->graph);
+    for (std::uint32_t at = 0; at < count; ++at) {
+        const auto first = old.links.begin() + old.graph->first_group[old_of[at]];
+        const auto end = old.links.begin() + old.graph->first_group[old_of[at] + 1];
+        now->links.insert(now->links.end(), first, end);
+        now->needs_spares[at / kStrip] |= old.needs_spares[old_of[at] / kStrip];
+    }
+    parallel_ranges(count, 64, threads, [&](const WorkRange& range) {
+        for (auto at = static_cast<std::uint32_t>(range.begin); at < range.end; ++at) {
+            renumber_row(old.down.row(old_of[at]), old_of, now->down.row(at));
+            renumber_row(old.whole.row(old_of[at]), old_of, now->whole.row(at));
+        }
+    });
+    return now;
+}
+
+base::Result<UpDownStep> up_down_step(std::shared_ptr<const Graph> graph, UpDownOrder order,
+                                      const UpDown* before, unsigned threads) {
+    const std::uint32_t count = graph->switch_count();
+    std::vector<std::uint8_t> components = components_of(*graph);
+    const bool builds_on = before != nullptr && before->components == components;
+    const auto now = std::make_shared<UpDown>(UpDown{
+        std::move(graph),
+        std::move(order),
+        {},
+        std::move(components),
+        builds_on ? before->down.share() : ByteMatrix(count),
+        builds_on ? before->whole.share() : ByteMatrix(count),
+        builds_on ? before->needs_spares : std::vector<char>(strip_count(count), 0),
+    });
+    now->links.reserve(now->graph->groups.size());
+    for (std::uint32_t at = 0; at < count; ++at) {
+        for (const PortGroup& group : now->graph->groups_of(at)) {
+            now->links.push_back(now->order.is_up(at, group.peer)      ? UpDownLink::up
+                                 : now->order.is_spare(at, group.peer) ? UpDownLink::spare
+                                                                       : UpDownLink::down);
+        }
+    }
+    const HopFiller filler(*now);
+    UpDownStep step{now, std::nullopt};
+    if (builds_on) {
+        step.changes = HopUpdater(*before, filler, *now).run();
+    } else {
+        fill_all(filler, threads, *now);
+    }
+    if (is_too_long(now->whole, count, step.changes)) {
         return base::fail(base::ErrorKind::unsupported,
                           fmt::format("an up/down path is longer than {} hops", kDistanceMax));
     }
-    return hops;
-}
-
-CandidateRule up_down_rule(const Graph& graph, const UpDownOrder& order,
-                           std::shared_ptr<const UpDownHops> hops) {
-    return [&graph, &order, hops = std::move(hops)](std::uint32_t at, const PortGroup& group) -> HopRows {
-        if (order.is_up(at, group.peer)) {
-            return {hops->whole.row(group.peer), hops->goal.row(at)};
-        }
-        return {hops->down.row(group.peer), hops->down.row(at)};
-    };
+    return step;
 }
 
 }  // namespace ibf::routing

@@ -8,14 +8,19 @@
 // Tables know the destination only, not where a packet came from. Hence the rule: a switch that can go down
 // to the destination does, because a packet that came down has no other way; else it goes up, where the whole
 // path is shortest.
+//
+// Hops are worked out for 64 destinations at a time. An evaluation can build on an earlier one: what no lost
+// or new link reaches is shared with it, and which lines of 64 differ is told. The bytes are those of a full
+// evaluation.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
-#include "routing/engine_tables.hpp"
 #include "routing/graph.hpp"
+#include "routing/line_bits.hpp"
 
 namespace ibf::routing {
 
@@ -36,20 +41,40 @@ struct UpDownOrder {
     }
 };
 
-/// down: hops using down links only. whole: hops of the path taken, up links first. goal: what an up-going
-/// hop must come closer to; switches that can go down have a goal that no neighbour meets.
-struct UpDownHops {
-    ByteMatrix down;
-    ByteMatrix whole;
-    ByteMatrix goal;
+enum class UpDownLink : std::uint8_t { up, down, spare };
+
+/// One evaluation, whole and immutable.
+struct UpDown {
+    std::shared_ptr<const Graph> graph;
+    UpDownOrder order;
+    std::vector<UpDownLink> links;         ///< by graph group
+    std::vector<std::uint8_t> components;  ///< by switch, the low byte of a number per component
+    ByteMatrix down;                       ///< [s][d]: hops using down links only
+    ByteMatrix whole;                      ///< [s][d]: hops of the path taken, up links first
+    std::vector<char> needs_spares;        ///< by line of 64 destinations
 };
 
-/// Errors: unsupported where a path is longer than kDistanceMax.
-[[nodiscard]] base::Result<UpDownHops> up_down_hops(const Graph& graph, const UpDownOrder& order,
-                                                    unsigned threads);
+/// Lines that differ from those of the evaluation that was built on.
+struct UpDownChanges {
+    LineBits down;
+    LineBits whole;
+    std::vector<char> relinked;  ///< by switch: other neighbours, or another way to them
+};
 
-/// The candidates that follow from the hops. `graph` and `order` must outlive the rule.
-[[nodiscard]] CandidateRule up_down_rule(const Graph& graph, const UpDownOrder& order,
-                                         std::shared_ptr<const UpDownHops> hops);
+struct UpDownStep {
+    std::shared_ptr<const UpDown> now;
+    std::optional<UpDownChanges> changes;  ///< none: worked out anew
+};
+
+/// The evaluation as if switches had been numbered otherwise from the start: `old_of[s]` is the former number
+/// of switch s, ascending. Switches that are not named are gone, their links lead nowhere.
+[[nodiscard]] std::shared_ptr<const UpDown> renumbered(const UpDown& old,
+                                                       const std::vector<std::uint32_t>& old_of,
+                                                       unsigned threads);
+
+/// `before` may be null; it is built on if it is of the same switches (by index) in the same components.
+/// Errors: unsupported where a path is longer than kDistanceMax.
+[[nodiscard]] base::Result<UpDownStep> up_down_step(std::shared_ptr<const Graph> graph, UpDownOrder order,
+                                                    const UpDown* before, unsigned threads);
 
 }  // namespace ibf::routing

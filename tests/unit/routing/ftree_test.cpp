@@ -1,8 +1,9 @@
 // Trees whole and damaged, what is no tree, and how little moves when something breaks.
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <numeric>
+
+#include <fmt/format.h>
 
 #include "engine_fixtures.hpp"
 #include "routing/ftree.hpp"
@@ -19,16 +20,6 @@ void expect_served(const Topology& topology, const Routes& routes) {
     EXPECT_EQ(routes.vls, 1U);
 }
 
-Levels levels_of(const Topology& topology) {
-    const Graph graph = make_graph(topology, {});
-    return levels_from_hosts(graph, *sample_hosts(graph));
-}
-
-/// The generator names switches by level.
-std::uint32_t level_by_name(const std::string& name, std::uint32_t top) {
-    return name.starts_with("leaf") ? 0 : name.starts_with("spine") ? 1 : name.starts_with("super") ? 2 : top;
-}
-
 const std::array<const char*, 7> kTrees{"fat-tree:radix=8,levels=2",
                                         "fat-tree:radix=8,levels=3",
                                         "fat-tree:radix=4,levels=4",
@@ -36,18 +27,6 @@ const std::array<const char*, 7> kTrees{"fat-tree:radix=8,levels=2",
                                         "fat-tree:radix=12,levels=3,taper=2",
                                         "fat-tree:radix=8,levels=3,parallel=2",
                                         "fat-tree:radix=8,levels=3,pods=2,hosts=3"};
-
-TEST(Ftree, LevelsOfIntactTrees) {
-    for (const char* spec : kTrees) {
-        const Topology topology = generated(spec);
-        const Levels levels = levels_of(topology);
-        const std::uint32_t top = *std::max_element(levels.begin(), levels.end());
-        for (std::size_t at = 0; at < levels.size(); ++at) {
-            EXPECT_EQ(levels[at], level_by_name(topology.switches[at].name, top))
-                << spec << " " << topology.switches[at].name;
-        }
-    }
-}
 
 TEST(Ftree, IntactTreesAreEvenAndShortest) {
     for (const char* spec : kTrees) {
@@ -63,9 +42,11 @@ TEST(Ftree, IntactTreesAreEvenAndShortest) {
     }
 }
 
-/// Every displacement of the hosts, in the order of their LIDs (leaf by leaf): the worst link carries one flow.
+/// Every displacement of the hosts, in the order of their LIDs (leaf by leaf): the worst link carries one
+/// flow.
 TEST(Ftree, ShiftsMeetNowhereOnFullTrees) {
-    for (const char* spec : {"fat-tree:radix=8,levels=2", "fat-tree:radix=8,levels=3", "fat-tree:radix=4,levels=4"}) {
+    for (const char* spec :
+         {"fat-tree:radix=8,levels=2", "fat-tree:radix=8,levels=3", "fat-tree:radix=4,levels=4"}) {
         const Topology topology = generated(spec);
         const Routes routes = routes_of("ftree", topology);
         const std::size_t hosts = topology.end_ports.size();
@@ -90,9 +71,9 @@ TEST(Ftree, ShiftsMeetNowhereOnFullTrees) {
 }
 
 TEST(Ftree, WhatIsNoTreeIsRefusedPlainly) {
-    for (const char* spec : {"torus:4x4x4", "torus:5x5,hosts=2", "ring:5", "ring:12", "hypercube:4",
-                             "random:switches=30,degree=5,hosts=2,seed=1",
-                             "random:switches=60,degree=4,hosts=1,seed=9"}) {
+    for (const char* spec :
+         {"torus:4x4x4", "torus:5x5,hosts=2", "ring:5", "ring:12", "hypercube:4",
+          "random:switches=30,degree=5,hosts=2,seed=1", "random:switches=60,degree=4,hosts=1,seed=9"}) {
         const auto netlist = generate_netlist(spec);
         ASSERT_TRUE(netlist) << spec << " " << netlist.error().message;
         const auto topology = topology_of(*netlist, 0);
@@ -119,39 +100,9 @@ TEST(Ftree, NoDamageMakesItRefuseOrLoseAPair) {
     }
 }
 
-void add_end_port(TopologyEndPort end, mad::Guid at, TopologyBuilder& out) {
-    out.add_link(end.node_guid, end.port, at, end.switch_port, 8);
-    end.switch_index = kNoIndex;
-    out.add_end_port(std::move(end));
-}
-
-/// The fabric with a switch gone, and the hosts that hung off it.
-Topology without_switch(const Topology& whole, std::uint32_t gone) {
-    TopologyBuilder builder;
-    for (std::uint32_t at = 0; at < whole.switches.size(); ++at) {
-        if (at != gone) {
-            builder.add_switch(whole.switches[at]);
-        }
-    }
-    for (const TopologyEndPort& end : whole.end_ports) {
-        if (end.switch_index != gone) {
-            add_end_port(end, whole.switches[end.switch_index].guid, builder);
-        }
-    }
-    for (const TopologySwitch& item : whole.switches) {
-        for (std::size_t port = 1; port < item.peers.size(); ++port) {
-            const PortPeer& peer = item.peers[port];
-            if (peer.kind == PortPeer::Kind::switch_) {
-                builder.add_link(item.guid, mad::PortNum{static_cast<std::uint8_t>(port)},
-                                 whole.switches[peer.index].guid, peer.port, 8);
-            }
-        }
-    }
-    return builder.build();
-}
-
 TEST(Ftree, AnyOneSwitchMayGo) {
-    for (const char* spec : {"fat-tree:radix=8,levels=2", "fat-tree:radix=6,levels=3", "fat-tree:radix=4,levels=4"}) {
+    for (const char* spec :
+         {"fat-tree:radix=8,levels=2", "fat-tree:radix=6,levels=3", "fat-tree:radix=4,levels=4"}) {
         const Topology whole = generated(spec);
         const Routes before = routes_of("ftree", whole);
         for (std::uint32_t gone = 0; gone < whole.switches.size(); ++gone) {
@@ -198,8 +149,8 @@ TEST(Ftree, DamageCostsHostsNoDetour) {
 }
 
 TEST(Ftree, HostsOnSpinesRankSkippingAndSameRankLinks) {
-    // Leaves 0..3, spines 4..7 each with a host; a cable between two leaves, one between two spines, and a switch
-    // of a level below that skips a rank: 8 hangs off leaf 0 and spine 7.
+    // Leaves 0..3, spines 4..7 each with a host; a cable between two leaves, one between two spines, and a
+    // switch of a level below that skips a rank: 8 hangs off leaf 0 and spine 7.
     FabricMaker maker{.switches = 9, .links = {}, .hosts = {4, 4, 4, 4, 1, 1, 1, 1, 4}};
     for (unsigned leaf = 0; leaf < 4; ++leaf) {
         for (unsigned spine = 4; spine < 8; ++spine) {
@@ -212,7 +163,8 @@ TEST(Ftree, HostsOnSpinesRankSkippingAndSameRankLinks) {
     ASSERT_TRUE(routes) << routes.error().message;
     expect_served(topology, *routes);
     EXPECT_EQ(judge_slowly(topology, *routes).unreachable, 0U);
-    const Levels levels = levels_of(topology);
+    const Graph graph = make_graph(topology, {});
+    const Levels levels = levels_from_hosts(graph, *sample_hosts(graph));
     EXPECT_EQ(std::vector<std::uint32_t>(levels.begin() + 4, levels.begin() + 8),
               (std::vector<std::uint32_t>{1, 1, 1, 1}));
 }
@@ -249,15 +201,30 @@ TEST(Ftree, EveryGraphOfUpToFiveSwitchesIsServedOrRefused) {
 
 // The trees of ibdm's own tests, each odd in its way, and other people's.
 TEST(Ftree, FieldTreesAreServed) {
-    for (const char* name :
-         {"ibdm/merge-roots-4-ary-2-tree.net", "ibdm/half-4-ary-3-tree.net", "ibdm/4-ary-2-tree.net",
-          "ibdm/4-ary-2-tree-links-at-same-rank-1.net", "ibdm/4-ary-2-tree-missing-sw-link.net",
-          "ibdm/4-ary-3-tree.net", "ibdm/partial-gnu-based-32.net", "ibdm/gnu-stallion-64.net",
-          "ibdm/12-node-spaced.net", "ibdm/32nodes-3lvl-is1.net", "ibdm/32nodes-3lvl-is1-cbb2-2st.net",
-          "ibdm/demo-network-128.net", "ibdm/RhinoDDR.net", "ibdm/RhinoReindeer1100.net",
-          "ibdm/IS1-16.net", "ibdm/Buffalo8.net", "ibdm/SingleGazelle.net", "synthetic/kary-4-n-3-80sw.topo",
-          "netlist/qnib-clos3.net", "netlist/qnib-clos3_multilink.net", "netlist/qnibng-256nodes.net",
-          "real/ndr-2tier-40sw.topo", "real/hdr-3tier-206sw-console-paste.topo.gz", "real/qdr-ddr-11sw.topo"}) {
+    for (const char* name : {"ibdm/merge-roots-4-ary-2-tree.net",
+                             "ibdm/half-4-ary-3-tree.net",
+                             "ibdm/4-ary-2-tree.net",
+                             "ibdm/4-ary-2-tree-links-at-same-rank-1.net",
+                             "ibdm/4-ary-2-tree-missing-sw-link.net",
+                             "ibdm/4-ary-3-tree.net",
+                             "ibdm/partial-gnu-based-32.net",
+                             "ibdm/gnu-stallion-64.net",
+                             "ibdm/12-node-spaced.net",
+                             "ibdm/32nodes-3lvl-is1.net",
+                             "ibdm/32nodes-3lvl-is1-cbb2-2st.net",
+                             "ibdm/demo-network-128.net",
+                             "ibdm/RhinoDDR.net",
+                             "ibdm/RhinoReindeer1100.net",
+                             "ibdm/IS1-16.net",
+                             "ibdm/Buffalo8.net",
+                             "ibdm/SingleGazelle.net",
+                             "synthetic/kary-4-n-3-80sw.topo",
+                             "netlist/qnib-clos3.net",
+                             "netlist/qnib-clos3_multilink.net",
+                             "netlist/qnibng-256nodes.net",
+                             "real/ndr-2tier-40sw.topo",
+                             "real/hdr-3tier-206sw-console-paste.topo.gz",
+                             "real/qdr-ddr-11sw.topo"}) {
         const std::string file = shared_file(name);
         if (file.empty()) {
             GTEST_SKIP() << "the shared fabrics are not here";
@@ -289,7 +256,8 @@ Topology two_rails(bool rails_apart) {
     for (std::uint64_t leaf = 0; leaf < kLeaves; ++leaf) {
         for (std::uint64_t spine = 0; spine < kSpines; ++spine) {
             builder.add_link(mad::Guid{0x100 + leaf}, mad::PortNum{static_cast<std::uint8_t>(5 + spine)},
-                             mad::Guid{0x100 + kLeaves + spine}, mad::PortNum{static_cast<std::uint8_t>(1 + leaf)}, 8);
+                             mad::Guid{0x100 + kLeaves + spine},
+                             mad::PortNum{static_cast<std::uint8_t>(1 + leaf)}, 8);
         }
         for (std::uint64_t port = 0; port < kPorts; ++port) {
             // Apart: leaves 0 and 1 hold first and second ports of the same hosts, so do 2 and 3.
@@ -332,7 +300,8 @@ TEST(Ftree, RailsOfAHostComeOverDifferentSpines) {
 }
 
 TEST(Ftree, ThreadsAndOrderOfDiscoveryDoNotMatter) {
-    for (const char* spec : {"fat-tree:radix=12,levels=3", "fat-tree:radix=8,levels=3,missing-links=0.05,seed=2"}) {
+    for (const char* spec :
+         {"fat-tree:radix=12,levels=3", "fat-tree:radix=8,levels=3,missing-links=0.05,seed=2"}) {
         const Topology topology = generated(spec);
         RouteOptions options;
         options.threads = 1;
@@ -378,7 +347,7 @@ TEST(Ftree, NamesDoNotMatter) {
             }
         }
         for (const TopologyEndPort& end : plain.end_ports) {
-            add_end_port(end, mad::Guid{names[end.switch_index]}, builder);
+            plug_in(end, mad::Guid{names[end.switch_index]}, builder);
         }
         const Topology renamed = builder.build();
         const Routes routes = routes_of("ftree", renamed);
@@ -394,7 +363,8 @@ TEST(Ftree, NamesDoNotMatter) {
 std::map<mad::Guid, std::set<std::size_t>> changed_blocks(const Routes& before, const Routes& after) {
     std::map<mad::Guid, std::set<std::size_t>> changed;
     for (std::size_t i = 0; i < after.rows.size(); ++i) {
-        const auto old = std::find(before.switch_guids.begin(), before.switch_guids.end(), after.switch_guids[i]);
+        const auto old =
+            std::find(before.switch_guids.begin(), before.switch_guids.end(), after.switch_guids[i]);
         const LftRow& was = *before.rows[static_cast<std::size_t>(old - before.switch_guids.begin())];
         const LftRow& now = *after.rows[i];
         for (std::size_t lid = 0; lid < now.size(); ++lid) {
@@ -431,8 +401,8 @@ TEST(Ftree, C74SpineFailsAndOtherFlowsKeepTheirPort) {
     }
     // The LID of the dead spine is dropped everywhere; beyond that only neighbours of the spine change.
     for (const auto& [guid, blocks] : changed_blocks(before, *after)) {
-        const bool neighbour = std::any_of(whole.switches[spine].peers.begin(), whole.switches[spine].peers.end(),
-                                           [&](const PortPeer& peer) {
+        const bool neighbour = std::any_of(whole.switches[spine].peers.begin(),
+                                           whole.switches[spine].peers.end(), [&](const PortPeer& peer) {
                                                return peer.kind == PortPeer::Kind::switch_ &&
                                                       whole.switches[peer.index].guid == guid;
                                            });
@@ -440,6 +410,60 @@ TEST(Ftree, C74SpineFailsAndOtherFlowsKeepTheirPort) {
             EXPECT_EQ(blocks, (std::set<std::size_t>{spine_lid / mad::kLftBlockEntries}));
         }
     }
+}
+
+void expect_same_with_and_without_memo(const std::string& engine, const Topology& topology, Routes& last) {
+    ASSERT_NE(last.memo, nullptr);
+    Routes bare = last;
+    bare.memo = nullptr;
+    auto built_on = run_engine(engine, topology, &last, RouteOptions{});
+    const auto anew = run_engine(engine, topology, &bare, RouteOptions{});
+    ASSERT_TRUE(built_on && anew);
+    EXPECT_EQ(built_on->hash(), anew->hash());
+    expect_served(topology, *built_on);
+    last = std::move(*built_on);
+}
+
+/// Cables go and come back, switches go, ports lose and change their LIDs: tables that were worked out from
+/// what changed are those that are worked out from everything.
+TEST(Ftree, WhatChangedIsEnoughToKnow) {
+    for (const std::string engine : {"ftree", "updn"}) {
+        for (const char* spec :
+             {"fat-tree:radix=12,levels=3", "fat-tree:radix=8,levels=3,parallel=2",
+              "fat-tree:radix=8,levels=3,missing-links=0.05,seed=3", "fat-tree:radix=4,levels=4"}) {
+            const Topology whole = generated(spec);
+            Topology topology = whole;
+            Routes last = routes_of(engine, topology);
+            base::Prng prng(11);
+            for (int event = 0; event < 25 && !::testing::Test::HasFailure(); ++event) {
+                SCOPED_TRACE(fmt::format("{} {} event {}", engine, spec, event));
+                const std::uint64_t kind = prng.below(10);
+                if (kind < 6) {
+                    topology = without_links(topology, 1 + prng.below(3), prng);
+                } else if (kind < 8) {
+                    const auto gone = static_cast<std::uint32_t>(prng.below(topology.switches.size()));
+                    topology = without_switch(topology, gone);
+                } else if (kind == 8) {
+                    topology = whole;
+                } else {
+                    mad::LidRange& lids = topology.end_ports[prng.below(topology.end_ports.size())].lids;
+                    lids = event % 2 == 0 ? mad::LidRange{} : mad::LidRange{mad::Lid{++topology.max_lid}, 0};
+                }
+                expect_same_with_and_without_memo(engine, topology, last);
+            }
+        }
+    }
+}
+
+TEST(Ftree, AMemoOfOtherRowsIsNotBelieved) {
+    const Topology topology = generated("fat-tree:radix=8,levels=3");
+    Routes tampered = routes_of("ftree", topology);
+    auto row = std::make_shared<LftRow>(*tampered.rows[0]);
+    std::fill(row->begin(), row->end(), std::uint8_t{1});
+    tampered.rows[0] = row;
+    const auto mended = run_engine("ftree", topology, &tampered, RouteOptions{});
+    ASSERT_TRUE(mended);
+    expect_served(topology, *mended);
 }
 
 /// Rows in which nothing changes are the previous rows themselves.

@@ -1,4 +1,4 @@
-#include "routing/ftree_levels.hpp"
+#include "routing/tree_levels.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -114,7 +114,8 @@ bool is_leaf(const Graph& graph, const HostSample& sample, std::uint32_t usual, 
            (!groups.empty() && all_above);
 }
 
-/// Hops to the nearest of the given switches; kNoIndex where there is none.
+}  // namespace
+
 std::vector<std::uint32_t> hops_from(const Graph& graph, std::vector<std::uint32_t> reached) {
     std::vector<std::uint32_t> hops(graph.switch_count(), kNoIndex);
     for (const std::uint32_t at : reached) {
@@ -131,8 +132,6 @@ std::vector<std::uint32_t> hops_from(const Graph& graph, std::vector<std::uint32
     }
     return hops;
 }
-
-}  // namespace
 
 Levels levels_from_hosts(const Graph& graph, const HostSample& sample) {
     const std::uint32_t usual = usual_hosts(graph);

@@ -33,6 +33,9 @@ struct HostSample {
 /// Errors: unsupported beyond kDistanceMax hops.
 [[nodiscard]] base::Result<HostSample> sample_hosts(const Graph& graph);
 
+/// Hops to the nearest of the given switches; kNoIndex where there is none.
+[[nodiscard]] std::vector<std::uint32_t> hops_from(const Graph& graph, std::vector<std::uint32_t> reached);
+
 using Levels = std::vector<std::uint32_t>;
 
 [[nodiscard]] Levels levels_from_hosts(const Graph& graph, const HostSample& sample);
