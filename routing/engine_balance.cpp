@@ -4,6 +4,8 @@
 #include <bit>
 #include <numeric>
 
+#include "routing/links.hpp"
+
 namespace ibf::routing {
 
 namespace {
@@ -46,34 +48,26 @@ private:
     std::vector<std::uint64_t> bits_;
 };
 
-/// A link is its index in Graph::ports.
 class Balancer {
 public:
-    Balancer(const Graph& graph, const EnginePlan& plan, std::vector<std::shared_ptr<LftRow>>& rows)
+    Balancer(const Graph& graph, const EnginePlan& plan, DraftRows& rows)
         : graph_(graph),
           lengths_(*plan.lengths),
           rows_(rows),
           sets_(graph, plan.rule),
-          peer_(graph.ports.size()),
-          link_(std::size_t{graph.switch_count()} * 256, kNoIndex),
+          links_(graph),
           load_(graph.ports.size(), 0),
           cost_(graph.ports.size(), 0),
           flow_(graph.switch_count()),
-          path_cost_(graph.switch_count()) {
-        for (std::uint32_t at = 0; at < graph.switch_count(); ++at) {
-            for (const PortGroup& group : graph.groups_of(at)) {
-                for (std::uint32_t i = group.first_port; i < group.first_port + group.port_count; ++i) {
-                    peer_[i] = group.peer;
-                    link_[std::size_t{at} * 256 + graph.ports[i]] = i;
-                }
-            }
-        }
-    }
+          path_cost_(graph.switch_count()) {}
 
     void run(const std::vector<FlowTarget>& targets) {
         std::uint32_t sorted_for = kNoIndex;
         const auto each_target = [&](const auto& work) {
             for (const FlowTarget& target : targets) {
+                if (!target.end_port) {
+                    continue;
+                }
                 if (sorted_for != target.at) {
                     sort_by_length(target.at);
                     sorted_for = target.at;
@@ -81,7 +75,11 @@ public:
                 work(target);
             }
         };
-        each_target([&](const FlowTarget& target) { lay(target, +1); });
+        std::uint64_t flows = 0;
+        each_target([&](const FlowTarget& target) {
+            lay(target, +1);
+            ++flows;
+        });
         const std::uint64_t total = std::accumulate(load_.begin(), load_.end(), std::uint64_t{0});
         mean_ = std::max<std::uint64_t>(1, total / std::max<std::size_t>(1, load_.size()));
         for (std::uint32_t link = 0; link < load_.size(); ++link) {
@@ -97,7 +95,7 @@ public:
                 choose(target);
                 lay(target, +1);
             });
-            uneven = moved_ * 1000 > targets.size() * order_.size();
+            uneven = moved_ * 1000 > flows * order_.size();
         }
     }
 
@@ -124,7 +122,7 @@ private:
     }
 
     [[nodiscard]] std::uint32_t link_of(std::uint32_t at, std::uint16_t lid) const {
-        return link_[std::size_t{at} * 256 + (*rows_[at])[lid]];
+        return links_.at(at, (*rows_[at])[lid]);
     }
 
     /// Adds the flows toward one LID to the links of its in-tree, or takes them off.
@@ -136,7 +134,7 @@ private:
                 continue;
             }
             load_[link] += sign > 0 ? flow_[*it] : 0 - flow_[*it];
-            flow_[peer_[link]] += flow_[*it];
+            flow_[links_.peer(link)] += flow_[*it];
             set_cost(link);
         }
     }
@@ -163,7 +161,7 @@ private:
             if (best == kNoIndex || now == kNoIndex) {
                 continue;
             }
-            const std::uint64_t now_cost = cost_[now] + path_cost_[peer_[now]];
+            const std::uint64_t now_cost = cost_[now] + path_cost_[links_.peer(now)];
             if (best_cost + now_cost / 16 < now_cost) {
                 (*rows_[at])[target.lid] = graph_.ports[best];
                 path_cost_[at] = best_cost;
@@ -176,10 +174,9 @@ private:
 
     const Graph& graph_;
     const ByteMatrix& lengths_;
-    std::vector<std::shared_ptr<LftRow>>& rows_;
+    DraftRows& rows_;
     CandidateSets sets_;
-    std::vector<std::uint32_t> peer_;
-    std::vector<std::uint32_t> link_;  ///< by (switch, port)
+    Links links_;
     std::vector<std::uint64_t> load_;
     std::vector<std::uint64_t> cost_;
     std::vector<std::uint64_t> flow_;
@@ -192,7 +189,7 @@ private:
 }  // namespace
 
 void balance_flows(const Graph& graph, const EnginePlan& plan, const std::vector<FlowTarget>& targets,
-                   std::vector<std::shared_ptr<LftRow>>& rows) {
+                   DraftRows& rows) {
     Balancer(graph, plan, rows).run(targets);
 }
 

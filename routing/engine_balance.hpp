@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "routing/engine_tables.hpp"
@@ -20,15 +19,8 @@ namespace ibf::routing {
 
 inline constexpr std::uint64_t kBalanceLimit = 6'000'000;  ///< switches x LIDs; about half a second of work
 
-/// An end-port LID and the switch that it is delivered at.
-struct FlowTarget {
-    std::uint16_t lid = 0;
-    std::uint32_t at = 0;
-};
-
-/// Changes entries of `rows` for the targets, within the plan's candidates. Rows may be null (no entries
-/// there).
+/// Changes entries of `rows` for the end-port targets, within the plan's candidates.
 void balance_flows(const Graph& graph, const EnginePlan& plan, const std::vector<FlowTarget>& targets,
-                   std::vector<std::shared_ptr<LftRow>>& rows);
+                   DraftRows& rows);
 
 }  // namespace ibf::routing

@@ -47,6 +47,26 @@ std::vector<char> scarce_switches(const Topology& topology) {
     return scarce;
 }
 
+std::size_t lft_row_size(std::uint32_t max_lid) {
+    return (max_lid + std::size_t{mad::kLftBlockEntries}) / mad::kLftBlockEntries * mad::kLftBlockEntries;
+}
+
+std::vector<const LftRow*> old_rows(const Topology& topology, const Routes* previous) {
+    std::vector<const LftRow*> rows(topology.switches.size(), nullptr);
+    if (previous == nullptr) {
+        return rows;
+    }
+    std::map<mad::Guid, const LftRow*> by_guid;
+    for (std::size_t i = 0; i < previous->rows.size() && i < previous->switch_guids.size(); ++i) {
+        by_guid.emplace(previous->switch_guids[i], previous->rows[i].get());
+    }
+    for (std::size_t at = 0; at < rows.size(); ++at) {
+        const auto found = by_guid.find(topology.switches[at].guid);
+        rows[at] = found == by_guid.end() ? nullptr : found->second;
+    }
+    return rows;
+}
+
 namespace {
 
 /// One LID to be routed to: its switch's local exit port, and its number in the spreading order.
@@ -331,23 +351,6 @@ void fill_sticky(const FillJob& job, const CandidatePlanes& planes, std::uint32_
     });
 }
 
-/// The old row of each switch, matched by GUID; nullptr where there is none.
-std::vector<const LftRow*> old_rows(const Topology& topology, const Routes* previous) {
-    std::vector<const LftRow*> rows(topology.switches.size(), nullptr);
-    if (previous == nullptr) {
-        return rows;
-    }
-    std::map<mad::Guid, const LftRow*> by_guid;
-    for (std::size_t i = 0; i < previous->rows.size() && i < previous->switch_guids.size(); ++i) {
-        by_guid.emplace(previous->switch_guids[i], previous->rows[i].get());
-    }
-    for (std::size_t at = 0; at < rows.size(); ++at) {
-        const auto found = by_guid.find(topology.switches[at].guid);
-        rows[at] = found == by_guid.end() ? nullptr : found->second;
-    }
-    return rows;
-}
-
 /// The LID space cut at every LinearFDBCap that lies inside it.
 std::vector<LidClass> lid_classes(const Topology& topology) {
     std::vector<std::uint32_t> cuts{0, topology.max_lid + 1U};
@@ -375,9 +378,7 @@ void fill_rows(const FillJob& job, std::uint32_t max_lid, const std::vector<char
                 continue;
             }
             if (rows[at] == nullptr) {
-                const std::size_t size = (max_lid + std::size_t{mad::kLftBlockEntries}) /
-                                         mad::kLftBlockEntries * mad::kLftBlockEntries;
-                rows[at] = std::make_shared<LftRow>(size, mad::kLftDrop);
+                rows[at] = std::make_shared<LftRow>(lft_row_size(max_lid), mad::kLftDrop);
             }
             mine.reset(job.graph.groups_of(at).size());
             job.plan.rule(at, mine);
@@ -390,14 +391,12 @@ void fill_rows(const FillJob& job, std::uint32_t max_lid, const std::vector<char
     });
 }
 
-/// The end-port LIDs, in the spreading order.
+/// All LIDs, in the spreading order.
 std::vector<FlowTarget> flow_targets(const Targets& targets, const Shape& shape) {
     std::vector<FlowTarget> flows;
     for (std::size_t place = 0; place < shape.order.size(); ++place) {
         for (std::uint32_t i = targets.first[place]; i < targets.first[place + 1]; ++i) {
-            if (targets.all[i].local_port != 0) {
-                flows.push_back({targets.all[i].lid, shape.order[place]});
-            }
+            flows.push_back({targets.all[i].lid, targets.all[i].local_port != 0, shape.order[place]});
         }
     }
     return flows;
@@ -420,7 +419,9 @@ base::Result<void> fill_class(const Topology& topology, const LidClass& of, cons
     const FillJob job{graph, *plan, targets, tables};
     fill_rows(job, topology.max_lid, excluded, threads, old, rows);
     const bool fresh = std::all_of(old.begin(), old.end(), [](const LftRow* row) { return row == nullptr; });
-    if (fresh && std::uint64_t{rows.size()} * targets.all.size() <= kBalanceLimit) {
+    if (fresh && plan->placer != nullptr) {
+        plan->placer(graph, *plan, flow_targets(targets, plan->shape), rows);
+    } else if (fresh && std::uint64_t{rows.size()} * targets.all.size() <= kBalanceLimit) {
         balance_flows(graph, *plan, flow_targets(targets, plan->shape), rows);
     }
     return {};

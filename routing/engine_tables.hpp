@@ -46,16 +46,39 @@ private:
 /// Fills the planes for one switch; called from several threads at once.
 using CandidateRule = std::function<void(std::uint32_t at, CandidatePlanes& out)>;
 
-/// What an engine makes of one graph: its rule, how long its paths are, and the shape to spread by.
+/// A LID and the switch that it is delivered at.
+struct FlowTarget {
+    std::uint16_t lid = 0;
+    bool end_port = false;  ///< false: the switch's own LID, which no flows go to
+    std::uint32_t at = 0;
+};
+
+/// Entries of all switches; null: a switch without entries.
+using DraftRows = std::vector<std::shared_ptr<LftRow>>;
+
+struct EnginePlan;
+/// Moves entries of fresh tables within the candidates. Targets come switch by switch, in the shape's order.
+using FlowPlacer =
+    std::function<void(const Graph&, const EnginePlan&, const std::vector<FlowTarget>&, DraftRows&)>;
+
+/// What an engine makes of one graph: its rule, how long its paths are, the shape to spread by, and how the
+/// flows are evened out.
 struct EnginePlan {
     CandidateRule rule;
     std::shared_ptr<const ByteMatrix> lengths;  ///< [s][d]: hops of every candidate path, kUnreached: none
     Shape shape;
+    FlowPlacer placer;  ///< null: balance_flows, where the fabric is small enough
 };
 using Planner = std::function<base::Result<EnginePlan>(const Graph&)>;
 
 /// `scarce[s]` != 0: the LinearFDBCap of switch s lies below the top LID in use.
 [[nodiscard]] std::vector<char> scarce_switches(const Topology& topology);
+
+/// Entries of a row for all LIDs up to max_lid, in whole blocks.
+[[nodiscard]] std::size_t lft_row_size(std::uint32_t max_lid);
+
+/// The row of each switch in earlier tables, matched by GUID; nullptr where there is none.
+[[nodiscard]] std::vector<const LftRow*> old_rows(const Topology& topology, const Routes* previous);
 
 /// Runs the planner once per class of LIDs (one class, unless some switch's LinearFDBCap is below the top
 /// LID: LIDs that it cannot hold are routed around it) and fills the rows.

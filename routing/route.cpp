@@ -3,8 +3,13 @@
 
 #include <fmt/format.h>
 
+#include "routing/dfsssp.hpp"
+#include "routing/dnup.hpp"
+#include "routing/file_tables.hpp"
+#include "routing/lash.hpp"
 #include "routing/minhop.hpp"
 #include "routing/routes.hpp"
+#include "routing/sssp.hpp"
 #include "routing/updn.hpp"
 
 namespace ibf::routing {
@@ -18,7 +23,10 @@ struct Engine {
     EngineFunction compute;
 };
 
-constexpr Engine kEngines[] = {{"minhop", route_minhop}, {"updn", route_updn}};
+constexpr Engine kEngines[] = {
+    {"minhop", route_minhop}, {"updn", route_updn}, {"dnup", route_dnup}, {"sssp", route_sssp},
+    {"dfsssp", route_dfsssp}, {"lash", route_lash}, {"file", route_file},
+};
 constexpr std::string_view kLastResort = "updn";
 
 }  // namespace

@@ -22,6 +22,8 @@ namespace ibf::routing {
 /// itself. Size is max_lid + 1 rounded up to whole 64-entry blocks.
 using LftRow = std::vector<std::uint8_t>;
 
+struct LftDump;
+
 struct Routes {
     std::string engine;                               ///< "minhop", "updn", ...
     std::vector<mad::Guid> switch_guids;              ///< row i belongs to this switch (sorted)
@@ -32,6 +34,7 @@ struct Routes {
     /// By SwitchIndex; null, or all empty: lane = SL.
     std::vector<std::shared_ptr<const LaneMap>> lane_maps;
     std::vector<mad::Guid> roots;                     ///< up/down: the roots used
+    std::string remark;  ///< what the engine left out, for the operator; empty: nothing
 
     /// Exit port for a LID at a switch; kLftDrop if out of range.
     [[nodiscard]] std::uint8_t port(SwitchIndex at, mad::Lid lid) const;
@@ -50,6 +53,7 @@ struct RouteOptions {
     bool connect_roots = false;         ///< also route root-to-root switch pairs (min-hop)
     bool allow_credit_loops = false;    ///< accept routes whose channel dependencies cycle
     std::uint8_t vls_max = 8;           ///< data lanes that an engine may use at most, 1..15
+    std::shared_ptr<const LftDump> lfts;  ///< engine "file": the tables to take; null: none given
     unsigned threads = 0;               ///< 0: all cores; results do not depend on it
 };
 

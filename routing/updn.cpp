@@ -172,28 +172,22 @@ struct UpDown {
     std::vector<mad::Guid> roots;
 };
 
-base::Result<UpDown> orient(const Topology& topology, const RouteOptions& options) {
+base::Result<UpDown> orient(const Topology& topology, const HeightRule& rule, unsigned threads) {
     const Graph graph = make_graph(topology, {});
-    const base::Result<ByteMatrix> distances = hop_distances(graph, options.threads);
+    const base::Result<ByteMatrix> distances = hop_distances(graph, threads);
     if (!distances) {
         return tl::unexpected<base::Error>(distances.error());
     }
-    Heights heights = heights_from_hosts(graph, *distances);
-    if (!options.root_guids.empty()) {
-        const std::vector<std::uint32_t> roots = indices_of(topology, options.root_guids);
-        if (roots.empty()) {
-            return base::fail(base::ErrorKind::unsupported,
-                              "none of the configured up/down roots is a switch of this fabric; "
-                              "correct root_guids or leave them out to have roots found");
-        }
-        heights = heights_from_roots(graph, *distances, roots, heights);
+    const base::Result<Heights> heights = rule(graph, *distances);
+    if (!heights) {
+        return tl::unexpected<base::Error>(heights.error());
     }
     UpDown result;
-    result.position = updn_order(graph, heights, scarce_switches(topology));
+    result.position = updn_order(graph, *heights, scarce_switches(topology));
     for (std::uint32_t at = 0; at < graph.switch_count(); ++at) {
         const auto groups = graph.groups_of(at);
         if (!groups.empty() && std::none_of(groups.begin(), groups.end(), [&](const PortGroup& group) {
-                return heights[group.peer] < heights[at];
+                return (*heights)[group.peer] < (*heights)[at];
             })) {
             result.roots.push_back(topology.switches[at].guid);
         }
@@ -203,9 +197,9 @@ base::Result<UpDown> orient(const Topology& topology, const RouteOptions& option
 
 }  // namespace
 
-base::Result<Routes> route_updn(const Topology& topology, const Routes* previous,
-                                const RouteOptions& options) {
-    base::Result<UpDown> orientation = orient(topology, options);
+base::Result<Routes> route_up_down(std::string_view engine, const HeightRule& rule, const Topology& topology,
+                                   const Routes* previous, const RouteOptions& options) {
+    base::Result<UpDown> orientation = orient(topology, rule, options.threads);
     if (!orientation) {
         return tl::unexpected<base::Error>(orientation.error());
     }
@@ -232,10 +226,28 @@ base::Result<Routes> route_updn(const Topology& topology, const Routes* previous
     };
     base::Result<Routes> routes = build_tables(topology, previous, options.threads, planner);
     if (routes) {
-        routes->engine = "updn";
+        routes->engine = engine;
         routes->roots = std::move(orientation->roots);
     }
     return routes;
+}
+
+base::Result<Routes> route_updn(const Topology& topology, const Routes* previous,
+                                const RouteOptions& options) {
+    const HeightRule rule = [&](const Graph& graph, const ByteMatrix& distances) -> base::Result<Heights> {
+        const Heights from_hosts = heights_from_hosts(graph, distances);
+        if (options.root_guids.empty()) {
+            return from_hosts;
+        }
+        const std::vector<std::uint32_t> roots = indices_of(topology, options.root_guids);
+        if (roots.empty()) {
+            return base::fail(base::ErrorKind::unsupported,
+                              "none of the configured up/down roots is a switch of this fabric; "
+                              "correct root_guids or leave them out to have roots found");
+        }
+        return heights_from_roots(graph, distances, roots, from_hosts);
+    };
+    return route_up_down("updn", rule, topology, previous, options);
 }
 
 }  // namespace ibf::routing
