@@ -15,7 +15,7 @@ _ibfabric() {
     case $previous in
         --format) choices="ibnetdiscover ibsim json guid2lid opensm-dumps" ;;
         --fields) choices=$([[ -n $type ]] && "${COMP_WORDS[0]}" query "$type" --list-fields 2> /dev/null) ;;
-        --engine) choices="minhop updn minhop,updn" ;;
+        --engine) choices="minhop updn nue minhop,updn" ;;
         --show)
             choices="all inactive"
             [[ $command == ports ]] && choices+=" linked down"

@@ -47,6 +47,26 @@ std::vector<char> scarce_switches(const Topology& topology) {
     return scarce;
 }
 
+std::size_t row_size(const Topology& topology) {
+    return (topology.max_lid + std::size_t{mad::kLftBlockEntries}) / mad::kLftBlockEntries * mad::kLftBlockEntries;
+}
+
+std::vector<const LftRow*> old_rows(const Topology& topology, const Routes* previous) {
+    std::vector<const LftRow*> rows(topology.switches.size(), nullptr);
+    if (previous == nullptr) {
+        return rows;
+    }
+    std::map<mad::Guid, const LftRow*> by_guid;
+    for (std::size_t i = 0; i < previous->rows.size() && i < previous->switch_guids.size(); ++i) {
+        by_guid.emplace(previous->switch_guids[i], previous->rows[i].get());
+    }
+    for (std::size_t at = 0; at < rows.size(); ++at) {
+        const auto found = by_guid.find(topology.switches[at].guid);
+        rows[at] = found == by_guid.end() ? nullptr : found->second;
+    }
+    return rows;
+}
+
 namespace {
 
 /// One LID to be routed to: its switch's local exit port, and its number in the spreading order.
@@ -331,23 +351,6 @@ void fill_sticky(const FillJob& job, const CandidatePlanes& planes, std::uint32_
     });
 }
 
-/// The old row of each switch, matched by GUID; nullptr where there is none.
-std::vector<const LftRow*> old_rows(const Topology& topology, const Routes* previous) {
-    std::vector<const LftRow*> rows(topology.switches.size(), nullptr);
-    if (previous == nullptr) {
-        return rows;
-    }
-    std::map<mad::Guid, const LftRow*> by_guid;
-    for (std::size_t i = 0; i < previous->rows.size() && i < previous->switch_guids.size(); ++i) {
-        by_guid.emplace(previous->switch_guids[i], previous->rows[i].get());
-    }
-    for (std::size_t at = 0; at < rows.size(); ++at) {
-        const auto found = by_guid.find(topology.switches[at].guid);
-        rows[at] = found == by_guid.end() ? nullptr : found->second;
-    }
-    return rows;
-}
-
 /// The LID space cut at every LinearFDBCap that lies inside it.
 std::vector<LidClass> lid_classes(const Topology& topology) {
     std::vector<std::uint32_t> cuts{0, topology.max_lid + 1U};
@@ -365,7 +368,7 @@ std::vector<LidClass> lid_classes(const Topology& topology) {
     return classes;
 }
 
-void fill_rows(const FillJob& job, std::uint32_t max_lid, const std::vector<char>& excluded, unsigned threads,
+void fill_rows(const FillJob& job, std::size_t size, const std::vector<char>& excluded, unsigned threads,
                const std::vector<const LftRow*>& old, std::vector<std::shared_ptr<LftRow>>& rows) {
     std::vector<CandidatePlanes> planes(resolve_threads(threads), CandidatePlanes(job.graph.switch_count()));
     parallel_ranges(rows.size(), 8, threads, [&](const WorkRange& range) {
@@ -375,8 +378,6 @@ void fill_rows(const FillJob& job, std::uint32_t max_lid, const std::vector<char
                 continue;
             }
             if (rows[at] == nullptr) {
-                const std::size_t size = (max_lid + std::size_t{mad::kLftBlockEntries}) /
-                                         mad::kLftBlockEntries * mad::kLftBlockEntries;
                 rows[at] = std::make_shared<LftRow>(size, mad::kLftDrop);
             }
             mine.reset(job.graph.groups_of(at).size());
@@ -418,7 +419,7 @@ base::Result<void> fill_class(const Topology& topology, const LidClass& of, cons
     const Targets targets = targets_of(topology, plan->shape, of);
     const SlotTables tables(plan->shape, targets.numbers);
     const FillJob job{graph, *plan, targets, tables};
-    fill_rows(job, topology.max_lid, excluded, threads, old, rows);
+    fill_rows(job, row_size(topology), excluded, threads, old, rows);
     const bool fresh = std::all_of(old.begin(), old.end(), [](const LftRow* row) { return row == nullptr; });
     if (fresh && std::uint64_t{rows.size()} * targets.all.size() <= kBalanceLimit) {
         balance_flows(graph, *plan, flow_targets(targets, plan->shape), rows);

@@ -57,6 +57,12 @@ using Planner = std::function<base::Result<EnginePlan>(const Graph&)>;
 /// `scarce[s]` != 0: the LinearFDBCap of switch s lies below the top LID in use.
 [[nodiscard]] std::vector<char> scarce_switches(const Topology& topology);
 
+/// Entries of a row: all LIDs in use, in whole blocks.
+[[nodiscard]] std::size_t row_size(const Topology& topology);
+
+/// The old row of each switch, matched by GUID; nullptr where there is none.
+[[nodiscard]] std::vector<const LftRow*> old_rows(const Topology& topology, const Routes* previous);
+
 /// Runs the planner once per class of LIDs (one class, unless some switch's LinearFDBCap is below the top
 /// LID: LIDs that it cannot hold are routed around it) and fills the rows.
 [[nodiscard]] base::Result<Routes> build_tables(const Topology& topology, const Routes* previous,

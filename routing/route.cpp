@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "routing/minhop.hpp"
+#include "routing/nue.hpp"
 #include "routing/routes.hpp"
 #include "routing/updn.hpp"
 
@@ -18,7 +19,7 @@ struct Engine {
     EngineFunction compute;
 };
 
-constexpr Engine kEngines[] = {{"minhop", route_minhop}, {"updn", route_updn}};
+constexpr Engine kEngines[] = {{"minhop", route_minhop}, {"updn", route_updn}, {"nue", route_nue}};
 constexpr std::string_view kLastResort = "updn";
 
 }  // namespace
