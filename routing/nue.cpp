@@ -179,7 +179,7 @@ Sets kept_sets(const NueFabric& fabric, const std::vector<NueDestination>& desti
     std::vector<std::size_t> strangers;
     for (std::size_t i = 0; i < sets.size(); ++i) {
         const std::optional<std::uint8_t> old =
-            old_set(destinations[i], fabric.old[destinations[i].at], previous);
+            old_set(destinations[i], fabric.old[destinations[i].at].get(), previous);
         if (old && *old < lanes) {
             sets[i] = *old;
             trees[*old] += destinations[i].trees.size();
@@ -422,7 +422,7 @@ NueResult lay_all(const NueFabric& fabric, const std::vector<NueDestination>& de
             return std::move(*held);
         }
     }
-    const std::vector<const LftRow*> none(fabric.topology.switches.size(), nullptr);
+    const std::vector<std::shared_ptr<const LftRow>> none(fabric.topology.switches.size());
     const NueFabric afresh{fabric.topology, fabric.graph, fabric.channels, fabric.hops, none, fabric.minhop};
     return start_anew(afresh, destinations, good, most, options.threads);
 }

@@ -202,12 +202,12 @@ std::uint64_t NueLane::price(std::uint32_t exit) const {
 /// Settles the switch, if any exit that leads to one of `hops` will do: the old one, min-hop's, or the
 /// cheapest.
 bool NueLane::choose(std::uint32_t at, std::uint32_t hops, std::uint16_t lid) {
-    const std::uint32_t old = exit_in(fabric_.old[at], at, hops, lid);
+    const std::uint32_t old = exit_in(fabric_.old[at].get(), at, hops, lid);
     if (old != kNoIndex && settle(at, old)) {
         return true;
     }
     if (appetite_ == NueAppetite::ordered) {
-        const std::uint32_t wished = exit_in(fabric_.minhop[at], at, hops, lid);
+        const std::uint32_t wished = exit_in(fabric_.minhop[at].get(), at, hops, lid);
         if (wished != kNoIndex && usable(wished) && settle(at, wished)) {
             return true;
         }

@@ -51,9 +51,9 @@ struct NueFabric {
     const Topology& topology;
     const Graph& graph;
     const Channels& channels;
-    const ByteMatrix& hops;                    ///< shortest, between any two switches
-    const std::vector<const LftRow*>& old;     ///< by switch; null where there are none
-    const std::vector<const LftRow*>& minhop;  ///< by switch: what min-hop would choose
+    const ByteMatrix& hops;                                    ///< shortest, between any two switches
+    const std::vector<std::shared_ptr<const LftRow>>& old;     ///< by switch; null where there are none
+    const std::vector<std::shared_ptr<const LftRow>>& minhop;  ///< by switch: what min-hop would choose
 };
 
 /// Which dependencies a lane takes that are not in use yet.
