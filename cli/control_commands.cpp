@@ -23,10 +23,6 @@ std::string number(const Json& row, const char* key) {
     return grouped(row.value(key, std::uint64_t{0}));
 }
 
-void add_line(std::string& out, std::string_view title, const std::string& text) {
-    fmt::format_to(std::back_inserter(out), "{:<12}{}\n", title, text);
-}
-
 std::string sm_text(const Json& status) {
     const Json& sm = status["sm"];
     return fmt::format("{} LID {} priority {}", field_text(sm, "guid"), field_text(sm, "lid"),

@@ -2,30 +2,45 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <charconv>
 #include <memory>
+#include <utility>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
 
 #include "cli/client.hpp"
 #include "cli/commands.hpp"
 #include "cli/output_file.hpp"
+#include "cli/plan_report.hpp"
 #include "cli/table.hpp"
+#include "daemon/api/json_rows.hpp"
+#include "routing/host_list.hpp"
 #include "routing/netlist.hpp"
+#include "routing/patterns.hpp"
 #include "routing/routes.hpp"
 
 namespace ibf::cli {
 namespace {
+
+constexpr double kFailPercentMost = 95;  ///< as "missing-links" of generators
 
 struct PlanOptions {
     std::string spec;
     std::vector<std::string> engines;
     std::vector<std::string> roots;
     unsigned lmc = 0;
+    unsigned vls = routing::RouteOptions{}.vls_max;
     unsigned threads = 0;
     bool allow_credit_loops = false;
     bool connect_roots = false;
+    bool compare = false;
+    std::vector<std::string> patterns;
+    std::uint32_t seed = 1;
+    std::uint32_t matchings = routing::PatternOptions{}.draws;
+    std::string fail;
+    std::string hosts;
 };
 
 std::uint64_t peak_rss_bytes() {
@@ -37,14 +52,15 @@ std::uint64_t peak_rss_bytes() {
 base::Result<routing::RouteOptions> route_options(const PlanOptions& options) {
     routing::RouteOptions out;
     out.engines = options.engines;
+    out.vls_max = static_cast<std::uint8_t>(options.vls);
     out.threads = options.threads;
     out.allow_credit_loops = options.allow_credit_loops;
     out.connect_roots = options.connect_roots;
     const auto known = routing::engine_names();
     for (const std::string& engine : options.engines) {
         if (std::find(known.begin(), known.end(), engine) == known.end()) {
-            return base::fail(base::ErrorKind::usage, fmt::format("there is no engine '{}'; there are {}", engine,
-                                                                  fmt::join(known, ", ")));
+            return base::fail(base::ErrorKind::usage, fmt::format("there is no engine '{}'; there are {}",
+                                                                  engine, fmt::join(known, ", ")));
         }
     }
     for (const std::string& root : options.roots) {
@@ -57,76 +73,118 @@ base::Result<routing::RouteOptions> route_options(const PlanOptions& options) {
     return out;
 }
 
-Json attempts_json(const routing::RouteOutcome& outcome) {
-    Json out = Json::array();
-    for (const auto& attempt : outcome.attempts) {
-        out.push_back(Json{{"engine", attempt.engine},
-                           {"refused_because", attempt.refused_because},
-                           {"compute_seconds", attempt.compute_seconds},
-                           {"verify_seconds", attempt.verify_seconds}});
+/// "2%" or "2" as a share. Errors: usage.
+base::Result<double> failing_share(const std::string& text) {
+    std::string_view digits = text;
+    if (digits.ends_with('%')) {
+        digits.remove_suffix(1);
+    }
+    double percent = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), percent);
+    const bool whole = error == std::errc{} && end == digits.data() + digits.size();
+    if (!whole || !(percent >= 0 && percent <= kFailPercentMost)) {  // written so that NaN is refused too
+        return base::fail(
+            base::ErrorKind::usage,
+            fmt::format("--fail '{}': a share of the cables between switches, from 0% to {}%, like 2%", text,
+                        kFailPercentMost));
+    }
+    return percent / 100;
+}
+
+/// A fabric ready to be routed.
+struct Subject {
+    routing::Topology topology;
+    std::uint64_t failed_links = 0;
+    std::vector<routing::EndPortIndex> hosts;  ///< whose traffic is looked at, in tree order
+};
+
+base::Result<Subject> read_fabric(const PlanOptions& options) {
+    auto netlist = routing::netlist_from_spec(options.spec);
+    if (!netlist) {
+        return tl::unexpected(netlist.error());
+    }
+    const std::size_t links = netlist->link_count();
+    if (!options.fail.empty()) {
+        const auto share = failing_share(options.fail);
+        if (!share) {
+            return tl::unexpected(share.error());
+        }
+        routing::thin_out(*netlist, 0, *share, options.seed);
+    }
+    auto topology = routing::topology_of(*netlist, static_cast<std::uint8_t>(options.lmc));
+    if (!topology) {
+        return tl::unexpected(topology.error());
+    }
+    Subject subject;
+    subject.topology = std::move(*topology);
+    subject.failed_links = links - netlist->link_count();
+    subject.hosts = routing::tree_order(subject.topology, options.threads);
+    return subject;
+}
+
+base::Result<Subject> read_subject(const PlanOptions& options) {
+    progress("reading the fabric ...");
+    auto subject = read_fabric(options);
+    if (!subject || options.hosts.empty()) {
+        return subject;
+    }
+    auto hosts = routing::load_host_list(options.hosts, subject->topology, subject->hosts);
+    if (!hosts) {
+        return tl::unexpected(hosts.error());
+    }
+    if (hosts->size() < 2) {
+        return base::fail(base::ErrorKind::usage,
+                          fmt::format("{}: traffic takes two end ports or more, this names {}", options.hosts,
+                                      hosts->size()));
+    }
+    subject->hosts = std::move(*hosts);
+    return subject;
+}
+
+bool is_wanted(const PlanOptions& options, const PatternWord& pattern) {
+    return std::any_of(options.patterns.begin(), options.patterns.end(),
+                       [&](const std::string& word) { return word == pattern.word || word == "all"; });
+}
+
+/// What tables are worth: proof, spread, patterns.
+Json measure(const PlanOptions& options, const Subject& subject, const routing::Routes& routes,
+             const routing::Verdict& verdict) {
+    Json out = routes_json(routes, verdict);
+    progress(fmt::format("{}: measuring ...", routes.engine));
+    out.update(api::quality_json(
+        routing::measure_quality(subject.topology, routes, subject.hosts, options.threads)));
+    routing::PatternOptions how;
+    how.seed = options.seed;
+    how.draws = options.matchings;
+    how.threads = options.threads;
+    out["patterns"] = Json::object();
+    for (const PatternWord& pattern : kPatternWords) {
+        if (is_wanted(options, pattern)) {
+            progress(fmt::format("{}: measuring {} ...", routes.engine, pattern.word));
+            const auto figures =
+                routing::lay_pattern(pattern.pattern, subject.topology, routes, subject.hosts, how);
+            out["patterns"][std::string(pattern.word)] = pattern_json(pattern, figures, subject.hosts.size());
+        }
     }
     return out;
 }
 
-Json plan_json(const routing::Topology& topology, const routing::RouteOutcome& outcome,
-               const routing::Quality& quality) {
-    const auto& serving = outcome.attempts.back();
+/// The head of every plan: the engine, then the fabric.
+Json head_json(const PlanOptions& options, const Subject& subject, const routing::EngineAttempt& attempt) {
     Json out;
-    out["engine"] = outcome.routes.engine;
-    out["switches"] = topology.switches.size();
-    out["end_ports"] = topology.end_ports.size();
-    out["links"] = topology.link_count();
-    out["lids"] = topology.lid_count();
-    out["compute_seconds"] = serving.compute_seconds;
-    out["verify_seconds"] = serving.verify_seconds;
-    out["vls"] = outcome.routes.vls;
-    out["unreachable_pairs"] = outcome.verdict.unreachable_pairs;
-    out["loops"] = outcome.verdict.loops;
-    out["credit_loops"] = outcome.verdict.credit_loop_free ? 0 : 1;
-    out["pairs_checked"] = outcome.verdict.pairs_checked;
-    out["switch_pairs_unreachable"] = outcome.verdict.switch_pairs_unreachable;
-    out["max_link_load"] = quality.max_link_load;
-    out["mean_link_load"] = quality.mean_link_load;
-    out["sigma_link_load"] = quality.sigma_link_load;
-    out["unused_links"] = quality.unused_links;
-    out["max_hops"] = quality.max_hops;
-    out["mean_hops"] = quality.mean_hops;
-    out["max_dilation"] = quality.max_dilation;
-    out["mean_dilation"] = quality.mean_dilation;
-    out["attempts"] = attempts_json(outcome);
-    out["hash"] = fmt::format("{:016x}", outcome.routes.hash());
-    out["peak_rss_bytes"] = peak_rss_bytes();
+    out["engine"] = attempt.engine;
+    out.update(fabric_json(subject.topology, subject.failed_links, subject.hosts.size()));
+    out["seed"] = options.seed;
+    out["compute_seconds"] = attempt.compute_seconds;
+    out["verify_seconds"] = attempt.verify_seconds;
     return out;
 }
 
-std::string plan_text(const Json& plan) {
-    std::string out;
-    const auto line = [&out](std::string_view title, const std::string& text) {
-        fmt::format_to(std::back_inserter(out), "{:<12}{}\n", title, text);
-    };
-    const auto count = [&plan](const char* key) { return grouped(plan[key].get<std::uint64_t>()); };
-    line("fabric", fmt::format("{} switches, {} end ports, {} links, {} LIDs", count("switches"), count("end_ports"),
-                               count("links"), count("lids")));
-    for (const Json& attempt : plan["attempts"]) {
-        const std::string why = field_text(attempt, "refused_because");
-        line("engine",
-             why == "-" ? fmt::format("{} serves: computed in {}, proved in {}",
-                                      field_text(attempt, "engine"), seconds_text(attempt["compute_seconds"]),
-                                      seconds_text(attempt["verify_seconds"]))
-                        : fmt::format("{} refused: {}", field_text(attempt, "engine"), why));
-    }
-    line("lanes", field_text(plan, "vls"));
-    line("proof", fmt::format("{} pairs: {} unreachable, {} loops, {} credit loops; {} switch pairs not served",
-                              count("pairs_checked"), count("unreachable_pairs"), count("loops"),
-                              count("credit_loops"), count("switch_pairs_unreachable")));
-    line("link load", fmt::format("max {}, mean {:.1f}, sigma {:.1f}, {} links unused", count("max_link_load"),
-                                  plan["mean_link_load"].get<double>(), plan["sigma_link_load"].get<double>(),
-                                  count("unused_links")));
-    line("switches", fmt::format("max {}, mean {:.2f} on a path; dilation max {:g}, mean {:.3f}", count("max_hops"),
-                                 plan["mean_hops"].get<double>(), plan["max_dilation"].get<double>(),
-                                 plan["mean_dilation"].get<double>()));
-    line("memory", fmt::format("{:.0f} MB at most", plan["peak_rss_bytes"].get<double>() / 1e6));
-    return out;
+Exit print_plans(const Session& session, const Json& plans, const std::string& text, Exit verdict) {
+    progress("");
+    const auto done =
+        print(session.json ? plans.dump(2, ' ', false, Json::error_handler_t::replace) + "\n" : text);
+    return done ? verdict : failure(done.error());
 }
 
 /// A finding: something does not arrive or may lock up, or none of the engines asked for would do.
@@ -136,35 +194,63 @@ bool is_finding(const PlanOptions& options, const routing::RouteOutcome& outcome
     return !asked_for || !outcome.verdict.reachable() || !outcome.verdict.credit_loop_free;
 }
 
-Exit run_plan(const PlanOptions& options, const Session& session) {
-    const auto chain = route_options(options);
-    if (!chain) {
-        return failure(chain.error());
-    }
-    progress("reading the fabric ...");
-    const auto netlist = routing::netlist_from_spec(options.spec);
-    if (!netlist) {
-        return failure(netlist.error());
-    }
-    const auto topology = routing::topology_of(*netlist, static_cast<std::uint8_t>(options.lmc));
-    if (!topology) {
-        return failure(topology.error());
-    }
+/// The engines as a chain: the first that passes the proof serves.
+Exit plan_chain(const PlanOptions& options, const Subject& subject, const routing::RouteOptions& chain,
+                const Session& session) {
     progress("computing and proving routes ...");
-    const auto outcome = routing::route(*topology, nullptr, *chain);
+    const auto outcome = routing::route(subject.topology, nullptr, chain);
     if (!outcome) {
         return failure(outcome.error());
     }
-    progress("measuring ...");
-    const auto quality = routing::measure_quality(*topology, outcome->routes, options.threads);
-    progress("");
-    const Json plan = plan_json(*topology, *outcome, quality);
-    const auto done = print(session.json ? plan.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
-                                         : plan_text(plan));
-    if (!done) {
-        return failure(done.error());
+    Json plan = head_json(options, subject, outcome->attempts.back());
+    plan.update(measure(options, subject, outcome->routes, outcome->verdict));
+    plan["attempts"] = Json::array();
+    for (const auto& attempt : outcome->attempts) {
+        plan["attempts"].push_back(attempt_json(attempt));
     }
-    return is_finding(options, *outcome) ? Exit::finding : Exit::ok;
+    plan["peak_rss_bytes"] = peak_rss_bytes();
+    return print_plans(session, plan, plan_text(plan),
+                       is_finding(options, *outcome) ? Exit::finding : Exit::ok);
+}
+
+/// Each engine by itself, also those that would be refused.
+Exit compare_engines(const PlanOptions& options, const Subject& subject, const routing::RouteOptions& how,
+                     const Session& session) {
+    Json plans = Json::array();
+    bool any_serves = false;
+    for (const std::string& engine : options.engines) {
+        progress(fmt::format("{}: computing and proving routes ...", engine));
+        const auto trial = routing::try_engine(engine, subject.topology, nullptr, how);
+        Json plan = head_json(options, subject, trial.attempt);
+        plan["served"] = trial.attempt.refused_because.empty();
+        plan["refused_because"] = trial.attempt.refused_because;
+        any_serves = any_serves || trial.attempt.refused_because.empty();
+        if (trial.computed) {
+            plan.update(measure(options, subject, trial.routes, trial.verdict));
+        }
+        plan["peak_rss_bytes"] = peak_rss_bytes();
+        plans.push_back(std::move(plan));
+    }
+    return print_plans(session, plans, comparison_text(plans), any_serves ? Exit::ok : Exit::finding);
+}
+
+Exit run_plan(PlanOptions options, const Session& session) {
+    if (options.engines.empty()) {
+        options.engines = options.compare ? routing::engine_names() : routing::RouteOptions{}.engines;
+    }
+    if (options.patterns.empty() && options.compare) {
+        options.patterns = {"all"};
+    }
+    const auto how = route_options(options);
+    if (!how) {
+        return failure(how.error());
+    }
+    const auto subject = read_subject(options);
+    if (!subject) {
+        return failure(subject.error());
+    }
+    return options.compare ? compare_engines(options, *subject, *how, session)
+                           : plan_chain(options, *subject, *how, session);
 }
 
 Exit run_generate(const std::string& spec, const std::string& path, const Session& session) {
@@ -196,6 +282,62 @@ Exit run_generate(const std::string& spec, const std::string& path, const Sessio
     return Exit::ok;
 }
 
+void add_plan_command(CLI::App& app, Action& chosen) {
+    const auto options = std::make_shared<PlanOptions>();
+    CLI::App* plan =
+        app.add_subcommand("plan", "Compute, prove and measure routes for a fabric (no daemon needed)");
+    plan->add_option("SPEC", options->spec, "Generator or topology file ('ibfabric generate --help')")
+        ->required();
+    plan->add_option(
+            "--engine", options->engines,
+            fmt::format("Of {}: a chain, the first that passes the proof serves; with --compare each by "
+                        "itself (default: all there are)",
+                        fmt::join(routing::engine_names(), ", ")))
+        ->type_name("NAME[,NAME...]")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->default_str("minhop,updn");
+    plan->add_flag("--compare", options->compare, "Show the engines side by side");
+    plan->add_option("--pattern", options->patterns,
+                     "Traffic to lay over the routes: shift, permutation, bisection, all (default with "
+                     "--compare: all)")
+        ->type_name("NAME[,NAME...]")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->check(CLI::IsMember({"shift", "permutation", "bisection", "all"}));
+    plan->add_option("--hosts", options->hosts, "Only traffic among these: one name, GUID or LID a line")
+        ->type_name("FILE");
+    plan->add_option("--matchings", options->matchings,
+                     "How many matchings, permutations and, beyond 2048, displacements are drawn")
+        ->check(CLI::Range(1, 1'000'000))
+        ->capture_default_str();
+    plan->add_option("--fail", options->fail,
+                     "First take away so many of the cables between switches, by seed")
+        ->type_name("PERCENT");
+    plan->add_option("--seed", options->seed, "What the random choices follow from")->capture_default_str();
+    plan->add_option("--lmc", options->lmc, "2^N LIDs a port")->check(CLI::Range(0, 7));
+    plan->add_option("--vls", options->vls, "Data lanes that an engine may use at most")
+        ->check(CLI::Range(1U, routing::kDataLanesMax))
+        ->capture_default_str();
+    plan->add_option("--threads", options->threads, "0: all cores; the result is the same")
+        ->check(CLI::Range(0, 1024));
+    plan->add_option("--root", options->roots,
+                     "Up/down root by GUID, may be repeated; none: found from the hosts up");
+    plan->add_flag("--allow-credit-loops", options->allow_credit_loops, "Accept routes that could lock up");
+    plan->add_flag("--connect-roots", options->connect_roots, "Route between up/down roots too");
+    plan->footer(
+        "Exit code 1 if a pair is not served, routes could lock up, or no engine asked for would serve; "
+        "with\n"
+        "--compare only if no engine would serve.\n\n"
+        "Examples:\n  ibfabric plan fat-tree:radix=36,levels=3 --engine updn\n"
+        "  ibfabric plan torus:8x8x8,hosts=2 --engine minhop,updn --json\n"
+        "  ibfabric plan fat-tree:radix=16,levels=3 --compare --fail 2% --seed 7\n"
+        "  ibfabric plan fabric.topo --engine updn --pattern shift --hosts job.txt");
+    plan->callback([options, &chosen] {
+        chosen = [options](const Session& session) { return run_plan(*options, session); };
+    });
+}
+
 }  // namespace
 
 void add_plan_commands(CLI::App& app, Action& chosen) {
@@ -204,7 +346,8 @@ void add_plan_commands(CLI::App& app, Action& chosen) {
         std::string path;
     };
     const auto to_generate = std::make_shared<GenerateOptions>();
-    CLI::App* generate = app.add_subcommand("generate", "Make a fabric as an ibsim netlist (no daemon needed)");
+    CLI::App* generate =
+        app.add_subcommand("generate", "Make a fabric as an ibsim netlist (no daemon needed)");
     generate->add_option("SPEC", to_generate->spec, "Generator or topology file, see below")->required();
     generate->add_option("-o,--output", to_generate->path, "File to write; '-' or none: standard output")
         ->type_name("FILE");
@@ -217,27 +360,7 @@ void add_plan_commands(CLI::App& app, Action& chosen) {
         };
     });
 
-    const auto to_plan = std::make_shared<PlanOptions>();
-    CLI::App* plan = app.add_subcommand("plan", "Compute, prove and measure routes for a fabric (no daemon needed)");
-    plan->add_option("SPEC", to_plan->spec, "Generator or topology file ('ibfabric generate --help')")->required();
-    plan->add_option("--engine", to_plan->engines, "Engine, or a chain: the first that passes the proof serves")
-        ->type_name("NAME[,NAME...]")
-        ->delimiter(',')
-        ->default_str("minhop,updn");
-    plan->add_option("--lmc", to_plan->lmc, "2^N LIDs a port")->check(CLI::Range(0, 7));
-    plan->add_option("--threads", to_plan->threads, "0: all cores; the result is the same")->check(CLI::Range(0, 1024));
-    plan->add_option("--root", to_plan->roots, "Up/down root by GUID, may be repeated; none: found from the hosts up");
-    plan->add_flag("--allow-credit-loops", to_plan->allow_credit_loops, "Accept routes that could lock up");
-    plan->add_flag("--connect-roots", to_plan->connect_roots, "Route between up/down roots too");
-    plan->footer("Exit code 1 if a pair is not served, routes could lock up, or no engine asked for would serve.\n\n"
-                 "Examples:\n  ibfabric plan fat-tree:radix=36,levels=3 --engine updn\n"
-                 "  ibfabric plan torus:8x8x8,hosts=2 --engine minhop,updn --json");
-    plan->callback([to_plan, &chosen] {
-        if (to_plan->engines.empty()) {
-            to_plan->engines = routing::RouteOptions{}.engines;
-        }
-        chosen = [to_plan](const Session& session) { return run_plan(*to_plan, session); };
-    });
+    add_plan_command(app, chosen);
 }
 
 }  // namespace ibf::cli

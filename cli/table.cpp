@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -75,6 +76,10 @@ Column text_column(std::string title, std::string key) {
 
 Column number_column(std::string title, std::string key) {
     return {std::move(title), [key = std::move(key)](const Json& row) { return field_text(row, key); }, Align::right};
+}
+
+void add_line(std::string& out, std::string_view title, std::string_view text) {
+    fmt::format_to(std::back_inserter(out), "{:<12}{}\n", title, text);
 }
 
 std::string render_table(const Json& rows, const std::vector<Column>& columns) {

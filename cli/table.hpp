@@ -27,6 +27,9 @@ struct Column {
 [[nodiscard]] Column text_column(std::string title, std::string key);
 [[nodiscard]] Column number_column(std::string title, std::string key);
 
+/// "title       text": a line of a report.
+void add_line(std::string& out, std::string_view title, std::string_view text);
+
 [[nodiscard]] std::string render_table(const Json& rows, const std::vector<Column>& columns);
 
 /// Control characters replaced by '?'; valid UTF-8 is kept.

@@ -15,13 +15,14 @@ _ibfabric() {
     case $previous in
         --format) choices="ibnetdiscover ibsim json guid2lid opensm-dumps" ;;
         --fields) choices=$([[ -n $type ]] && "${COMP_WORDS[0]}" query "$type" --list-fields 2> /dev/null) ;;
-        --engine) choices="minhop updn minhop,updn" ;;
+        --engine) choices="minhop updn ftree dor torus-2qos dragonfly minhop,updn" ;;
         --show)
             choices="all inactive"
             [[ $command == ports ]] && choices+=" linked down"
             [[ $command == links ]] && choices+=" switches hosts"
             ;;
-        --socket | -o | --output)
+        --pattern) choices="shift permutation bisection all" ;;
+        --socket | -o | --output | --hosts)
             mapfile -t COMPREPLY < <(compgen -f -- "$current")
             return
             ;;
@@ -34,7 +35,10 @@ _ibfabric() {
             sweep) choices+=" --full --wait" ;;
             export) choices+=" --format --output" ;;
             generate) choices+=" --output" ;;
-            plan) choices+=" --engine --lmc --threads --root --allow-credit-loops --connect-roots" ;;
+            plan)
+                choices+=" --engine --compare --pattern --hosts --matchings --fail --seed --lmc --vls --threads --root"
+                choices+=" --allow-credit-loops --connect-roots"
+                ;;
             events) choices+=" --limit --kind" ;;
             sweeps) choices+=" --limit" ;;
             nodes | switches | hosts | lids) choices+=" --match" ;;

@@ -1,4 +1,5 @@
 #include "db/database.hpp"
+#include "db/schema.hpp"
 
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -217,53 +218,6 @@ std::string read_text(Sql& sql, const char* query) {
 // ---- schema
 // ------------------------------------------------------------------------------------------------
 
-// Step n takes a file of user_version n to n + 1. Steps that were released never change; add one and raise
-// kSchemaVersion. Tables are for the daemon, views for people: GUIDs in hex, times in UTC.
-constexpr std::array<const char*, kSchemaVersion> kMigrations{
-    R"(
-CREATE TABLE node (guid INTEGER PRIMARY KEY, type INTEGER NOT NULL, description TEXT NOT NULL,
-    num_ports INTEGER NOT NULL, vendor_id INTEGER NOT NULL, device_id INTEGER NOT NULL) STRICT;
-CREATE TABLE port (node_guid INTEGER NOT NULL, port INTEGER NOT NULL, port_guid INTEGER NOT NULL,
-    state INTEGER NOT NULL, phys_state INTEGER NOT NULL, width_lanes INTEGER NOT NULL, speed TEXT NOT NULL,
-    mtu_bytes INTEGER NOT NULL, PRIMARY KEY (node_guid, port)) STRICT, WITHOUT ROWID;
-CREATE TABLE link (a_guid INTEGER NOT NULL, a_port INTEGER NOT NULL, b_guid INTEGER NOT NULL,
-    b_port INTEGER NOT NULL, PRIMARY KEY (a_guid, a_port)) STRICT, WITHOUT ROWID;
-CREATE TABLE lid (guid INTEGER PRIMARY KEY, base INTEGER NOT NULL, lmc INTEGER NOT NULL) STRICT;
-CREATE TABLE lft (switch_guid INTEGER PRIMARY KEY, linear_fdb_top INTEGER NOT NULL,
-    entries BLOB NOT NULL, engine TEXT NOT NULL) STRICT;
-CREATE TABLE sweep (id INTEGER PRIMARY KEY, scope TEXT NOT NULL, reasons TEXT NOT NULL,
-    started_ms INTEGER NOT NULL,
-    time_ns INTEGER NOT NULL, phases TEXT NOT NULL, mads INTEGER NOT NULL, outcome TEXT NOT NULL) STRICT;
-CREATE TABLE event (id INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL, severity INTEGER NOT NULL,
-    kind TEXT NOT NULL,
-    text TEXT NOT NULL, guid INTEGER NOT NULL, port INTEGER NOT NULL) STRICT;
-CREATE TABLE daemon (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), clean_stop INTEGER NOT NULL,
-    sm_lid INTEGER NOT NULL) STRICT;
-INSERT INTO daemon VALUES (1, 0, 0);
-
-CREATE VIEW nodes AS SELECT printf('0x%016x', guid) AS guid,
-    CASE type WHEN 1 THEN 'CA' WHEN 2 THEN 'Switch' WHEN 3 THEN 'Router' END AS type, description, num_ports,
-    printf('0x%06x', vendor_id) AS vendor_id, device_id FROM node;
-CREATE VIEW ports AS SELECT printf('0x%016x', node_guid) AS node_guid, port,
-    printf('0x%016x', port_guid) AS port_guid,
-    state, phys_state, width_lanes, speed, mtu_bytes FROM port;
-CREATE VIEW links AS SELECT printf('0x%016x', a_guid) AS a_guid, a_port,
-    printf('0x%016x', b_guid) AS b_guid, b_port
-    FROM link;
-CREATE VIEW lids AS SELECT printf('0x%016x', guid) AS guid, base, lmc FROM lid;
-CREATE VIEW sweeps AS SELECT id, scope, reasons, strftime('%Y-%m-%dT%H:%M:%fZ', started_ms / 1000.0,
-    'unixepoch')
-    AS started, time_ns / 1e9 AS seconds, mads, outcome, phases FROM sweep;
-CREATE VIEW events AS SELECT id, strftime('%Y-%m-%dT%H:%M:%fZ', time_ms / 1000.0, 'unixepoch') AS time,
-    severity, kind,
-    text, printf('0x%016x', guid) AS guid, port FROM event;
-)",
-    R"(
-CREATE TABLE sa (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), state TEXT NOT NULL) STRICT;
-INSERT INTO sa VALUES (1, '');
-)",
-};
-
 /// Brings the file to kSchemaVersion, a step a transaction. Nothing of a step stays if it fails.
 Result<void> migrate(Sql& sql, int from) {
     for (int version = from; version < kSchemaVersion; ++version) {
@@ -328,6 +282,15 @@ struct TableOf<LidRow> {
     static constexpr const char* kPut = "REPLACE INTO lid VALUES (?, ?, ?)";
     static constexpr const char* kErase = "DELETE FROM lid WHERE guid = ?";
     static auto columns(auto& row) { return std::tie(row.guid, row.base, row.lmc); }
+};
+
+template <>
+struct TableOf<LaneRow> {
+    static constexpr std::size_t kKey = 2;
+    static constexpr const char* kSelect = "SELECT * FROM lane ORDER BY owner, exit";
+    static constexpr const char* kPut = "REPLACE INTO lane VALUES (?, ?, ?)";
+    static constexpr const char* kErase = "DELETE FROM lane WHERE owner = ? AND exit = ?";
+    static auto columns(auto& row) { return std::tie(row.owner, row.exit, row.print); }
 };
 
 template <class Row>
@@ -431,6 +394,7 @@ public:
             put_table_.run(table.switch_guid, table.linear_fdb_top, *table.lft, table.engine);
         }
     }
+    void operator()(const LanesRecord& lanes) { replace_rows(sql_, lanes.rows); }
     void operator()(const TableForgetRecord& forget) { forget_table_.run(forget.switch_guid); }
     void operator()(const SweepRecord& sweep) {
         put_sweep_.run(sweep.id, sweep.scope, sweep.reasons, sweep.started.time_since_epoch().count(),
@@ -503,6 +467,16 @@ void load_tables(Sql& sql, Stored& stored, const Notice& notice) {
         table.lft = std::make_shared<const std::vector<std::uint8_t>>(std::move(entries));
         select.read(3, table.engine);
         stored.tables[table.switch_guid] = std::move(table);
+    }
+}
+
+void load_lanes(Sql& sql, Stored& stored) {
+    for (Statement select(sql, "SELECT owner, exit, print FROM lane"); select.row();) {
+        LaneRow row;
+        select.read(0, row.owner);
+        select.read(1, row.exit);
+        select.read(2, row.print);
+        stored.lanes.push_back(row);
     }
 }
 
@@ -635,9 +609,8 @@ struct Opened {
     std::string unusable_because;
 };
 
-Result<Opened> try_open(const std::string& path, const Notice& notice) {
+Result<Opened> open_file(const std::string& path, const fs::file_status& status, const Notice& notice) {
     std::error_code ignored;
-    const fs::file_status status = fs::status(path, ignored);
     if (fs::exists(status) && !fs::is_regular_file(status)) {
         return base::fail(ErrorKind::io,
                           fmt::format("{} is not a file: remove it, or name another folder with "
@@ -677,6 +650,20 @@ Result<Opened> try_open(const std::string& path, const Notice& notice) {
     }
     if (!is_new && version < kSchemaVersion) {
         notice(fmt::format("{}: brought from schema {} to {}", path, version, kSchemaVersion));
+    }
+    return opened;
+}
+
+Result<Opened> try_open(const std::string& path, const Notice& notice) {
+    std::error_code ignored;
+    const fs::file_status status = fs::status(path, ignored);
+    Result<Opened> opened = open_file(path, status, notice);
+    if (!opened && !fs::exists(status)) {
+        // Begun here and not brought to an end, as on a full disk: left behind, it would be taken for a torn
+        // one.
+        for (const char* suffix : kFileSuffixes) {
+            fs::remove(path + suffix, ignored);
+        }
     }
     return opened;
 }
@@ -747,6 +734,7 @@ Result<Stored> Database::load() {
     stored.last_event_id = static_cast<std::uint64_t>(read_integer(sql, "SELECT max(id) FROM event"));
     load_lids(sql, stored, impl_->notice);
     load_tables(sql, stored, impl_->notice);
+    load_lanes(sql, stored);
     load_events(sql, stored);
     stored.sa_state = read_text(sql, "SELECT state FROM sa");
     sql.run("UPDATE daemon SET clean_stop = 0 WHERE clean_stop <> 0");
@@ -760,7 +748,7 @@ Result<Stored> Database::load() {
 
 Result<void> Database::forget_tables() {
     Sql& sql = *impl_->sql;
-    sql.run("BEGIN IMMEDIATE; DELETE FROM lft");
+    sql.run("BEGIN IMMEDIATE; DELETE FROM lft; DELETE FROM lane");
     return sql.commit();
 }
 

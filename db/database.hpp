@@ -15,7 +15,7 @@
 
 namespace ibf::db {
 
-inline constexpr int kSchemaVersion = 2;
+inline constexpr int kSchemaVersion = 3;
 
 /// How much history is kept; what is older goes in the transaction that adds what is new.
 struct HistoryLimits {
@@ -65,8 +65,8 @@ public:
     /// on change.
     Writer(std::unique_ptr<Database> database, std::size_t queue_max,
            std::function<void(std::string)> report);
-    /// Without a database yet (`state` says why): `open` is tried again before each write. What another run left in
-    /// it is not believed any more, and history goes on behind what is there.
+    /// Without a database yet (`state` says why): `open` is tried again before each write. What another run
+    /// left in it is not believed any more, and history goes on behind what is there.
     using Opener = std::function<base::Result<std::unique_ptr<Database>>()>;
     Writer(Opener open, std::size_t queue_max, std::string state, std::function<void(std::string)> report);
     ~Writer();  ///< writes what waits, then stops

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -56,6 +57,16 @@ struct TableRecord {
     std::shared_ptr<const std::vector<std::uint8_t>> lft;
     std::string engine;  ///< the routing engine it came from
 };
+/// What an exit port acknowledged of lane tables, as a fingerprint; an adapter's exit is 0.
+struct LaneRow {
+    mad::Guid owner{};  ///< lid_owner
+    mad::PortNum exit{};
+    std::uint64_t print = 0;
+};
+/// Lane tables in force; replaces all.
+struct LanesRecord {
+    std::vector<LaneRow> rows;
+};
 /// The switch's stored table can no longer be trusted (it is about to be written, or was reset).
 struct TableForgetRecord {
     mad::Guid switch_guid{};
@@ -90,7 +101,7 @@ struct CleanStopRecord {
 };
 
 using Record = std::variant<FabricRecord, LidsRecord, TableRecord, TableForgetRecord, SweepRecord, EventRow,
-                            SaStateRecord, CleanStopRecord>;
+                            SaStateRecord, LanesRecord, CleanStopRecord>;
 /// One transaction.
 using Batch = std::vector<Record>;
 
@@ -98,7 +109,10 @@ using Batch = std::vector<Record>;
 struct Stored {
     std::map<mad::Guid, mad::LidRange> lids;
     std::map<mad::Guid, TableRecord> tables;
+    std::vector<LaneRow> lanes;
     std::string sa_state;
+    std::optional<std::uint64_t>
+        sa_edition;           ///< of the state with what clients were told last; from the EditionMark
     bool clean_stop = false;  ///< marker as it was before this start removed it
     mad::Lid sm_lid{};
     std::uint64_t last_sweep_id = 0;

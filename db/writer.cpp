@@ -71,7 +71,8 @@ private:
             tables_.insert_or_assign(guid, std::move(record));
         } else if (std::holds_alternative<FabricRecord>(record) ||
                    std::holds_alternative<LidsRecord>(record) ||
-                   std::holds_alternative<SaStateRecord>(record)) {
+                   std::holds_alternative<SaStateRecord>(record) ||
+                   std::holds_alternative<LanesRecord>(record)) {
             const std::size_t kind = record.index();
             latest_.insert_or_assign(kind, std::move(record));
         } else {
@@ -80,7 +81,7 @@ private:
     }
 
     std::size_t history_max_;               ///< records
-    std::map<std::size_t, Record> latest_;  ///< fabric, LIDs, SA state, by variant index
+    std::map<std::size_t, Record> latest_;  ///< fabric, LIDs, lanes, SA state, by variant index
     std::map<mad::Guid, Record> tables_;    ///< TableRecord or TableForgetRecord
     std::deque<Record> history_;            ///< sweeps and events
     std::optional<CleanStopRecord> stop_;

@@ -35,14 +35,21 @@ enum class Evening : std::uint8_t {
     none,      ///< the closed form stands
 };
 
+class CandidatePlanes;
+/// Adds the candidates of one switch to empty planes; called from several threads at once.
+using SetRule = std::function<void(std::uint32_t at, CandidatePlanes& out)>;
+
 /// What an engine makes of one graph: its candidates, how long its paths are, and the shape to spread by.
 /// A group of switch s that leads to p is a candidate toward d if it comes one hop closer: a group that goes
 /// down if down[p][d] + 1 == down[s][d]; any other if s has no way down to d and lengths[p][d] + 1 ==
 /// lengths[s][d].
 struct EnginePlan {
-    std::shared_ptr<const ByteMatrix> lengths;  ///< [s][d]: hops of every candidate path, kUnreached: none
-    std::shared_ptr<const ByteMatrix> down;     ///< null: no group goes down
-    std::vector<char> goes_down;                ///< by graph group; empty: none does
+    SetRule sets;  ///< in place of the distances below, where candidates do not follow from them
+    /// [s][d]: hops of every candidate path, kUnreached: none. May be null where `sets` serve and nothing is
+    /// evened out.
+    std::shared_ptr<const ByteMatrix> lengths;
+    std::shared_ptr<const ByteMatrix> down;  ///< null: no group goes down
+    std::vector<char> goes_down;             ///< by graph group; empty: none does
     Shape shape;
     Evening evening = Evening::by_flows;
     std::shared_ptr<const UpDown> basis;   ///< what the next evaluation can build on; may be null
@@ -51,9 +58,6 @@ struct EnginePlan {
 /// `before`: the basis of the previous evaluation, if it was of the same switches; may be null.
 using Planner =
     std::function<base::Result<EnginePlan>(const std::shared_ptr<const Graph>& graph, const UpDown* before)>;
-
-/// The plan of an up/down evaluation, but for its shape.
-[[nodiscard]] EnginePlan plan_of(UpDownStep step);
 
 /// The candidate sets of one switch toward every destination switch, as bytes that vectorise: in each line of
 /// 64 destinations, plane b holds groups 8b .. 8b+7.
@@ -66,9 +70,12 @@ public:
     void load(const Graph& graph, const EnginePlan& plan, std::uint32_t at, const LineSet& lines);
     [[nodiscard]] GroupSet at(std::uint32_t destination) const;
 
+    void add(std::size_t group, std::uint32_t destination);
+
 private:
+    void clear(std::size_t groups, const LineSet& lines);
     void find_goals(const EnginePlan& plan, std::uint32_t at);
-    void add(std::size_t group, const std::uint8_t* nearer, const std::uint8_t* goal);
+    void add_closer(std::size_t group, const std::uint8_t* nearer, const std::uint8_t* goal);
 
     std::uint32_t lines_;
     std::size_t planes_ = 0;
@@ -93,8 +100,6 @@ struct EngineMemo {
 
 /// `scarce[s]` != 0: the LinearFDBCap of switch s lies below the top LID in use.
 [[nodiscard]] std::vector<char> scarce_switches(const Topology& topology);
-/// True if no switch is scarce: then the planner is given the whole graph, once.
-[[nodiscard]] bool one_class(const Topology& topology);
 
 /// Switches with neighbours of which none is above; what an engine reports as its roots.
 [[nodiscard]] std::vector<mad::Guid> switches_with_none_above(
@@ -110,5 +115,18 @@ struct EngineMemo {
 /// memo only destinations are looked at whose candidates changed; the rows are the same bytes without it.
 [[nodiscard]] base::Result<Routes> build_tables(const Topology& topology, const Routes* previous,
                                                 unsigned threads, const Planner& planner);
+
+/// What an up/down engine makes of a fabric. Made once, on the whole graph, and shared by all classes of
+/// LIDs: their dependencies share the lane.
+struct Orientation {
+    UpDownOrder order;
+    Heights heights;               ///< to spread by
+    std::vector<mad::Guid> roots;  ///< Routes::roots
+};
+using Orienter = std::function<base::Result<Orientation>(const Graph& graph)>;
+
+/// build_tables() for engines that are up/down on an order of their own.
+[[nodiscard]] base::Result<Routes> build_up_down_tables(const Topology& topology, const Routes* previous,
+                                                        unsigned threads, const Orienter& orient);
 
 }  // namespace ibf::routing

@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include "base/words.hpp"
-#include "routing/generate_draft.hpp"
 #include "routing/generate_families.hpp"
 #include "routing/netlist.hpp"
 

@@ -44,8 +44,4 @@ private:
     std::uint32_t hosts_ = 0;
 };
 
-/// Takes away a share of the switches, then a share of the switch-to-switch cables that are left. Hosts that
-/// lose their last cable by it go too.
-void thin_out(Netlist& netlist, double missing_switches, double missing_links, std::uint64_t seed);
-
 }  // namespace ibf::routing

@@ -23,9 +23,9 @@ std::uint64_t points(const Sizes& sizes) {
 }
 
 /// Walks all points in order; gives coordinates and the index of a point that differs in one of them.
-class Grid {
+class GridPoints {
 public:
-    explicit Grid(const Sizes& sizes) : sizes_(sizes), at_(sizes.size(), 0), strides_(sizes.size(), 1) {
+    explicit GridPoints(const Sizes& sizes) : sizes_(sizes), at_(sizes.size(), 0), strides_(sizes.size(), 1) {
         for (std::size_t d = sizes.size(); d-- > 1;) {
             strides_[d - 1] = strides_[d] * sizes[d];
         }
@@ -57,7 +57,7 @@ private:
 };
 
 void paint_switches(FabricDraft& draft, const Sizes& sizes, std::uint32_t ports) {
-    Grid grid(sizes);
+    GridPoints grid(sizes);
     do {
         draft.add_switch(grid.name(), ports);
     } while (grid.next());
@@ -82,7 +82,7 @@ base::Result<Netlist> draw_grid(const Parameters& parameters, std::string_view f
     }
     FabricDraft draft(parameters);
     paint_switches(draft, sizes, ways + hosts);
-    Grid grid(sizes);
+    GridPoints grid(sizes);
     do {
         for (std::uint32_t d = 0; d < sizes.size(); ++d) {
             const std::uint32_t up = grid.coordinate(d) + 1;
@@ -142,7 +142,7 @@ base::Result<Netlist> draw_hyperx(const Parameters& parameters) {
     }
     FabricDraft draft(parameters);
     paint_switches(draft, sizes, ways + hosts);
-    Grid grid(sizes);
+    GridPoints grid(sizes);
     do {
         std::uint32_t first_port = 1;
         for (std::uint32_t d = 0; d < sizes.size(); ++d) {

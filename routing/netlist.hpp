@@ -70,6 +70,10 @@ struct Netlist {
 /// family name), else a file.
 [[nodiscard]] base::Result<Netlist> netlist_from_spec(const std::string& spec);
 
+/// Takes away a share of the switches, then a share of the switch-to-switch cables that are left. Hosts that
+/// lose their last cable by it go too. The same netlist and seed lose the same.
+void thin_out(Netlist& netlist, double missing_switches, double missing_links, std::uint64_t seed);
+
 /// ibsim netlist text (Switch/Hca/Rt blocks) that ibsim and parse_netlist read back to the same Netlist.
 [[nodiscard]] std::string to_ibsim_text(const Netlist& netlist);
 /// ibnetdiscover text, as infiniband-diags prints and reads it.

@@ -1,8 +1,8 @@
 // DOC: how well tables spread traffic.
 //
-// One flow from every end port to every end-port LID (the all-to-all of collective operations) is laid over
-// the tables; every directed switch-to-switch link counts the flows that cross it. The worst link over the
-// mean is what an operator loses; the mean counts unused links too, because they were paid for.
+// One flow from every end port to every LID of the others (the all-to-all of collective operations) is laid
+// over the tables; every directed switch-to-switch link counts the flows that cross it. The worst link over
+// the mean is what an operator loses; the mean counts unused links too, because they were paid for.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -36,10 +36,27 @@ struct Sums {
     }
 };
 
+/// Who takes part in the all-to-all.
+struct Party {
+    std::vector<char> end_ports;         ///< by EndPortIndex: 1 if it does
+    std::vector<std::uint32_t> sources;  ///< how many do, by switch
+
+    Party(const Topology& topology, std::span<const EndPortIndex> among)
+        : end_ports(topology.end_ports.size(), 0), sources(topology.switches.size(), 0) {
+        for (const EndPortIndex end : among) {
+            const std::uint32_t at = topology.end_ports[end.value()].switch_index;
+            if (at != kNoIndex && std::exchange(end_ports[end.value()], char{1}) == 0) {
+                ++sources[at];
+            }
+        }
+    }
+};
+
 class Surveyor {
 public:
-    Surveyor(const TableView& view, const ByteMatrix* distances)
+    Surveyor(const TableView& view, const Party& party, const ByteMatrix* distances)
         : view_(view),
+          party_(party),
           distances_(distances),
           walker_(view),
           flows_(view.switch_count()),
@@ -49,7 +66,8 @@ public:
     void survey_block(std::uint32_t first) {
         walker_.load_block(first);
         for (std::uint32_t lid = first; lid < std::min(view_.lid_end(), first + 64); ++lid) {
-            if (view_.owner(lid).end_port != kNoIndex) {
+            const std::uint32_t owner = view_.owner(lid).end_port;
+            if (owner != kNoIndex && party_.end_ports[owner] != 0) {
                 survey(lid);
             }
         }
@@ -60,9 +78,7 @@ private:
     void survey(std::uint32_t lid) {
         const std::uint32_t target = view_.owner(lid).switch_index;
         walker_.walk(lid);
-        for (std::uint32_t at = 0; at < view_.switch_count(); ++at) {
-            flows_[at] = view_.sources(at);
-        }
+        std::copy(party_.sources.begin(), party_.sources.end(), flows_.begin());
         --flows_[target];  // no flow to oneself
         for (const std::uint16_t at : walker_.order()) {
             if (walker_.fate(at) == Fate::arrives) {
@@ -84,6 +100,7 @@ private:
     }
 
     const TableView& view_;
+    const Party& party_;
     const ByteMatrix* distances_;
     ColumnWalker walker_;
     std::vector<std::uint64_t> flows_;
@@ -184,14 +201,26 @@ void sum_up_lengths(const Sums& sums, Quality& out) {
 }  // namespace
 
 Quality measure_quality(const Topology& topology, const Routes& routes, unsigned threads) {
+    std::vector<EndPortIndex> everybody;
+    for (const std::vector<std::uint32_t>& ends : attached_end_ports(topology)) {
+        for (const std::uint32_t end : ends) {
+            everybody.emplace_back(end);
+        }
+    }
+    return measure_quality(topology, routes, everybody, threads);
+}
+
+Quality measure_quality(const Topology& topology, const Routes& routes, std::span<const EndPortIndex> among,
+                        unsigned threads) {
     const TableView view(topology, routes);
+    const Party party(topology, among);
     const Graph graph = make_graph(topology, {});
     const base::Result<ByteMatrix> distances = hop_distances(graph, threads);
     std::vector<std::optional<Surveyor>> surveyors(resolve_threads(threads));
     parallel_ranges((view.lid_end() + std::size_t{63}) / 64, 4, threads, [&](const WorkRange& range) {
         std::optional<Surveyor>& mine = surveyors[range.slot];
         if (!mine) {
-            mine.emplace(view, distances ? &*distances : nullptr);
+            mine.emplace(view, party, distances ? &*distances : nullptr);
         }
         for (std::size_t block = range.begin; block < range.end; ++block) {
             mine->survey_block(static_cast<std::uint32_t>(block * 64));

@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include "routing/dor.hpp"
+#include "routing/dragonfly.hpp"
 #include "routing/ftree.hpp"
 #include "routing/minhop.hpp"
 #include "routing/routes.hpp"
+#include "routing/torus.hpp"
 #include "routing/updn.hpp"
 
 namespace ibf::routing {
@@ -19,7 +22,10 @@ struct Engine {
     EngineFunction compute;
 };
 
-constexpr Engine kEngines[] = {{"minhop", route_minhop}, {"updn", route_updn}, {"ftree", route_ftree}};
+constexpr Engine kEngines[] = {
+    {"minhop", route_minhop}, {"updn", route_updn},        {"ftree", route_ftree},
+    {"dor", route_dor},       {"torus-2qos", route_torus}, {"dragonfly", route_dragonfly},
+};
 constexpr std::string_view kLastResort = "updn";
 
 }  // namespace
@@ -50,7 +56,8 @@ std::string describe_cycle(const std::vector<ChannelStep>& cycle) {
     std::string text;
     constexpr std::size_t kShown = 4;
     for (std::size_t i = 0; i < std::min(kShown, cycle.size()); ++i) {
-        text += fmt::format("{}{} port {}", i == 0 ? "" : " -> ", cycle[i].node, cycle[i].port);
+        text += fmt::format("{}{} port {}{}", i == 0 ? "" : " -> ", cycle[i].node, cycle[i].port,
+                            cycle[i].vl == 0 ? "" : fmt::format(" VL {}", cycle[i].vl));
     }
     return text + (cycle.size() > kShown ? " -> ..." : " -> back to the first");
 }
@@ -62,6 +69,10 @@ std::string refusal(const Verdict& verdict, const RouteOptions& options) {
                            verdict.unreachable_pairs, verdict.pairs_checked, verdict.loops,
                            verdict.first_failure);
     }
+    if (verdict.lane_faults != 0) {
+        return fmt::format("{} lanes are used that links do not have, e.g. {}", verdict.lane_faults,
+                           verdict.first_lane_fault);
+    }
     if (!verdict.credit_loop_free && !options.allow_credit_loops) {
         return fmt::format("routes could deadlock: credit loop over {} links, e.g. {}",
                            verdict.credit_loop.size(), describe_cycle(verdict.credit_loop));
@@ -69,20 +80,33 @@ std::string refusal(const Verdict& verdict, const RouteOptions& options) {
     return {};
 }
 
-struct Tried {
-    EngineAttempt attempt;
-    Routes routes;
-    Verdict verdict;
-    bool computed = false;
-};
+/// Pairs can be out of every engine's reach: a switch whose LinearFDBCap is below the top LID holds no entry
+/// for the LIDs above. Then the last resort serves what can be served, if nothing loops and no lane can
+/// deadlock.
+bool serves_the_rest(const std::string& engine, const Topology& topology, const Verdict& verdict) {
+    const bool scarce = std::any_of(topology.switches.begin(), topology.switches.end(),
+                                    [&](const TopologySwitch& s) { return s.lft_cap <= topology.max_lid; });
+    return engine == kLastResort && scarce && verdict.loops == 0 && verdict.lane_faults == 0 &&
+           verdict.credit_loop_free;
+}
 
-Tried try_engine(const std::string& engine, const Topology& topology, const Routes* previous,
-                 const RouteOptions& options) {
-    Tried tried;
+std::vector<std::string> chain_of(const RouteOptions& options) {
+    std::vector<std::string> chain = options.engines;
+    if (std::find(chain.begin(), chain.end(), kLastResort) == chain.end()) {
+        chain.emplace_back(kLastResort);
+    }
+    return chain;
+}
+
+}  // namespace
+
+EngineTrial try_engine(const std::string& engine, const Topology& topology, const Routes* previous,
+                       const RouteOptions& options) {
+    EngineTrial tried;
     tried.attempt.engine = engine;
     const auto start = std::chrono::steady_clock::now();
-    // Entries are kept for the engine they came from. Another one starts afresh: else an engine that was refused would
-    // find the tables of its successor, keep them, and pass with those.
+    // Entries are kept for the engine they came from. Another one starts afresh: else an engine that was
+    // refused would find the tables of its successor, keep them, and pass with those.
     const Routes* own = previous != nullptr && previous->engine == engine ? previous : nullptr;
     base::Result<Routes> routes = run_engine(engine, topology, own, options);
     tried.attempt.compute_seconds =
@@ -94,40 +118,21 @@ Tried try_engine(const std::string& engine, const Topology& topology, const Rout
     tried.computed = true;
     tried.verdict = verify(topology, *routes, options.threads);
     tried.attempt.verify_seconds = tried.verdict.seconds;
-    tried.attempt.refused_because = refusal(tried.verdict, options);
+    if (!serves_the_rest(engine, topology, tried.verdict)) {
+        tried.attempt.refused_because = refusal(tried.verdict, options);
+    }
     tried.routes = std::move(*routes);
     return tried;
 }
-
-std::vector<std::string> chain_of(const RouteOptions& options) {
-    std::vector<std::string> chain = options.engines;
-    if (std::find(chain.begin(), chain.end(), kLastResort) == chain.end()) {
-        chain.emplace_back(kLastResort);
-    }
-    return chain;
-}
-
-/// Pairs can be out of every engine's reach: a switch whose LinearFDBCap is below the top LID holds no entry
-/// for the LIDs above. Then the last resort serves what can be served, if nothing loops and no lane can
-/// deadlock.
-bool serves_the_rest(const Topology& topology, const Tried& tried) {
-    const bool scarce = std::any_of(topology.switches.begin(), topology.switches.end(),
-                                    [&](const TopologySwitch& s) { return s.lft_cap <= topology.max_lid; });
-    return scarce && tried.computed && tried.verdict.loops == 0 && tried.verdict.credit_loop_free;
-}
-
-}  // namespace
 
 base::Result<RouteOutcome> route(const Topology& topology, const Routes* previous,
                                  const RouteOptions& options) {
     RouteOutcome outcome;
     std::string reasons;
     for (const std::string& engine : chain_of(options)) {
-        Tried tried = try_engine(engine, topology, previous, options);
-        const bool last = engine == kLastResort;
+        EngineTrial tried = try_engine(engine, topology, previous, options);
         outcome.attempts.push_back(tried.attempt);
-        if (tried.attempt.refused_because.empty() || (last && serves_the_rest(topology, tried))) {
-            outcome.attempts.back().refused_because.clear();
+        if (tried.attempt.refused_because.empty()) {
             outcome.routes = std::move(tried.routes);
             outcome.verdict = std::move(tried.verdict);
             return outcome;

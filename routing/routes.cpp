@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/fnv.hpp"
+
 namespace ibf::routing {
 
 std::uint8_t Routes::port(SwitchIndex at, mad::Lid lid) const {
@@ -12,19 +14,44 @@ std::uint8_t Routes::port(SwitchIndex at, mad::Lid lid) const {
     return lid.value() < row.size() ? row[lid.value()] : mad::kLftDrop;
 }
 
+std::uint8_t Routes::sl(SwitchIndex from, mad::Lid to) const {
+    if (from.value() >= sls.size() || sls[from.value()] == nullptr) {
+        return 0;
+    }
+    const SlRow& row = *sls[from.value()];
+    return to.value() < row.size() ? row[to.value()] : 0;
+}
+
+std::uint8_t Routes::lane(SwitchIndex at, mad::PortNum input, mad::PortNum exit, std::uint8_t sl) const {
+    if (at.value() >= lane_maps.size() || lane_maps[at.value()] == nullptr) {
+        return sl;
+    }
+    return lane_maps[at.value()]->lanes(input, exit)[sl];
+}
+
 std::uint64_t Routes::hash() const {
-    constexpr std::uint64_t kFnvPrime = 0x100000001b3ULL;
-    std::uint64_t hash = 0xcbf29ce484222325ULL;
-    const auto add = [&](std::uint8_t byte) { hash = (hash ^ byte) * kFnvPrime; };
+    base::Fnv1a hash;
     for (std::size_t i = 0; i < rows.size(); ++i) {
         for (int shift = 0; shift < 64; shift += 8) {
-            add(static_cast<std::uint8_t>(switch_guids[i].value() >> shift));
+            hash.add(static_cast<std::uint8_t>(switch_guids[i].value() >> shift));
         }
         for (const std::uint8_t byte : *rows[i]) {
-            add(byte);
+            hash.add(byte);
         }
     }
-    return hash;
+    for (const std::shared_ptr<const SlRow>& row : sls) {
+        for (std::size_t lid = 0; row != nullptr && lid < row->size(); ++lid) {
+            hash.add((*row)[lid]);
+        }
+    }
+    for (const std::shared_ptr<const LaneMap>& map : lane_maps) {
+        for (std::size_t i = 0; map != nullptr && i < map->tables.size(); ++i) {
+            for (const std::uint8_t lane : map->tables[i]) {
+                hash.add(lane);
+            }
+        }
+    }
+    return hash.value();
 }
 
 namespace {

@@ -6,13 +6,16 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
+#include "routing/lanes.hpp"
 #include "routing/topology.hpp"
 
 namespace ibf::routing {
@@ -28,13 +31,22 @@ struct Routes {
     std::string engine;                               ///< "minhop", "updn", ...
     std::vector<mad::Guid> switch_guids;              ///< row i belongs to this switch (sorted)
     std::vector<std::shared_ptr<const LftRow>> rows;  ///< by SwitchIndex
-    std::uint8_t vls = 1;                             ///< data lanes that the engine needs
-    std::vector<mad::Guid> roots;                     ///< up/down: the roots used
-    std::shared_ptr<const EngineMemo> memo;           ///< may be null; saves time, decides nothing
+    std::uint8_t vls = 1;                             ///< data lanes that the engine needs, 1..15
+    /// By SwitchIndex of the switch where a path begins; null, or all empty: SL 0.
+    std::vector<std::shared_ptr<const SlRow>> sls;
+    /// By SwitchIndex; null, or all empty: lane = SL.
+    std::vector<std::shared_ptr<const LaneMap>> lane_maps;
+    std::vector<mad::Guid> roots;            ///< up/down: the roots used
+    std::shared_ptr<const EngineMemo> memo;  ///< may be null; saves time, decides nothing
 
     /// Exit port for a LID at a switch; kLftDrop if out of range.
     [[nodiscard]] std::uint8_t port(SwitchIndex at, mad::Lid lid) const;
-    /// FNV-1a over GUIDs and rows; equal for any thread count.
+    /// SL of the paths from a switch, or from an end port on it, to a LID: 0..15.
+    [[nodiscard]] std::uint8_t sl(SwitchIndex from, mad::Lid to) const;
+    /// Lane on which a packet with this SL leaves a switch by `exit`, having come in by `input`.
+    [[nodiscard]] std::uint8_t lane(SwitchIndex at, mad::PortNum input, mad::PortNum exit,
+                                    std::uint8_t sl) const;
+    /// FNV-1a over GUIDs, rows and lanes; equal for any thread count.
     [[nodiscard]] std::uint64_t hash() const;
 };
 
@@ -43,6 +55,7 @@ struct RouteOptions {
     std::vector<mad::Guid> root_guids;  ///< up/down roots; empty: found from the hosts upward
     bool connect_roots = false;         ///< also route root-to-root switch pairs (min-hop)
     bool allow_credit_loops = false;    ///< accept routes whose channel dependencies cycle
+    std::uint8_t vls_max = 8;           ///< data lanes that an engine may use at most, 1..15
     unsigned threads = 0;               ///< 0: all cores; results do not depend on it
 };
 
@@ -52,12 +65,13 @@ struct RouteOptions {
                                               const Routes* previous, const RouteOptions& options);
 [[nodiscard]] std::vector<std::string> engine_names();
 
-/// A channel: the directed link out of a switch port (or into the fabric from an end port).
+/// A channel: one lane of the directed link out of a switch port.
 struct ChannelStep {
     std::string node;     ///< name and GUID of the node the channel leaves
     mad::PortNum port{};  ///< exit port
     std::string peer;     ///< node it enters
     mad::PortNum peer_port{};
+    std::uint8_t vl = 0;
 };
 
 /// What the independent verifier found. Pairs are counted within connected components: every end port to
@@ -67,6 +81,8 @@ struct Verdict {
     std::uint64_t unreachable_pairs = 0;  ///< end port -> LID and switch -> end port that do not arrive
     std::uint64_t switch_pairs_unreachable = 0;
     std::uint64_t loops = 0;               ///< (switch, LID) walks that revisit a switch
+    std::uint64_t lane_faults = 0;         ///< (inter-switch link, lane) that paths use and the link lacks
+    std::string first_lane_fault;          ///< one of them; empty if none
     bool credit_loop_free = true;          ///< channel dependency graph acyclic on every VL
     std::vector<ChannelStep> credit_loop;  ///< one cycle, link by link; empty if none
     std::string first_failure;             ///< one unreachable or looping pair, hop by hop; empty if none
@@ -75,9 +91,20 @@ struct Verdict {
     [[nodiscard]] bool reachable() const { return unreachable_pairs == 0 && loops == 0; }
 };
 
+/// A multicast tree as the tables have it: at each switch its ports; what comes in by one goes out by all
+/// others (IBA 7.7, 18.2.4.3).
+struct MulticastTree {
+    std::uint8_t sl = 0;
+    std::map<std::uint32_t, std::vector<mad::PortNum>> ports;  ///< by SwitchIndex value
+};
+
 /// Judges any tables (ours, a switch's own, another SM's) without trusting the engine. Parallel;
 /// deterministic.
 [[nodiscard]] Verdict verify(const Topology& topology, const Routes& routes, unsigned threads);
+
+/// The same, where packets of multicast groups hold and want buffers too. Only credit loops look at trees.
+[[nodiscard]] Verdict verify(const Topology& topology, const Routes& routes,
+                             const std::vector<MulticastTree>& trees, unsigned threads);
 
 /// Paths per directed switch-switch link for the all-to-all of end-port LIDs.
 struct LevelLoad {
@@ -99,6 +126,9 @@ struct Quality {
     std::uint64_t unused_links = 0;  ///< directed switch-switch links no end-port pair uses
 };
 [[nodiscard]] Quality measure_quality(const Topology& topology, const Routes& routes, unsigned threads);
+/// The same for the all-to-all of some end ports only: what a job on them meets.
+[[nodiscard]] Quality measure_quality(const Topology& topology, const Routes& routes,
+                                      std::span<const EndPortIndex> among, unsigned threads);
 
 /// How the chain came to its answer, for the operator.
 struct EngineAttempt {
@@ -107,6 +137,17 @@ struct EngineAttempt {
     double compute_seconds = 0;
     double verify_seconds = 0;
 };
+
+/// One engine by itself: computed, proved and judged, whatever comes of it.
+struct EngineTrial {
+    EngineAttempt attempt;
+    bool computed = false;  ///< there are tables: `routes` and `verdict` say something
+    Routes routes;
+    Verdict verdict;
+};
+[[nodiscard]] EngineTrial try_engine(const std::string& engine, const Topology& topology,
+                                     const Routes* previous, const RouteOptions& options);
+
 struct RouteOutcome {
     Routes routes;
     Verdict verdict;

@@ -147,8 +147,8 @@ mad::PortInfo port_info_of(const Row& row) {
     return info;
 }
 
-/// A switch states its capabilities at port 0 alone, so the port's own mask does not tell which speed fields count;
-/// ibdiagnet fills the columns with 0 where a device has no such field.
+/// A switch states its capabilities at port 0 alone, so the port's own mask does not tell which speed fields
+/// count; ibdiagnet fills the columns with 0 where a device has no such field.
 mad::LinkSpeed speed_of(mad::PortInfo info) {
     constexpr std::uint32_t kExtendedSpeedsAndMask2 = 0x0000C000;
     info.capability_mask |= kExtendedSpeedsAndMask2;

@@ -165,28 +165,17 @@ std::uint8_t data_vls_of(const NetlistPort& port) {
     return vls == 0 ? kAssumedDataVls : static_cast<std::uint8_t>(vls);
 }
 
-/// The least over the switch's cables, both ends counted: that is what a lane must fit into.
-std::uint8_t least_data_vls(const Netlist& netlist, const NetlistNode& node) {
-    std::uint8_t least = 15;
-    bool cabled = false;
-    for (std::size_t number = 1; number < node.ports.size(); ++number) {
-        const NetlistPort& port = node.ports[number];
-        if (!port.peer_node) {
-            continue;
-        }
-        cabled = true;
-        const NetlistPort& peer = netlist.nodes[*port.peer_node].ports[port.peer_port.value()];
-        least = std::min({least, data_vls_of(port), data_vls_of(peer)});
-    }
-    return cabled ? least : kAssumedDataVls;
+/// What both ends of a cable have.
+std::uint8_t data_vls_of(const Netlist& netlist, const NetlistPort& port) {
+    const NetlistPort& peer = netlist.nodes[*port.peer_node].ports[port.peer_port.value()];
+    return std::min(data_vls_of(port), data_vls_of(peer));
 }
 
-TopologySwitch switch_of(const Netlist& netlist, const NetlistNode& node) {
+TopologySwitch switch_of(const NetlistNode& node) {
     TopologySwitch item;
     item.guid = node.guid;
     item.lids = node.ports.front().lids;
     item.num_ports = node.num_ports();
-    item.data_vls = least_data_vls(netlist, node);
     if (node.switch_info) {
         const std::uint32_t cap = mad::decode_switch_info(*node.switch_info).linear_fdb_cap;
         item.lft_cap = cap == 0 ? item.lft_cap : cap;
@@ -245,12 +234,13 @@ void TopologyBuilder::add_end_port(TopologyEndPort item) {
     end_ports_.push_back(std::move(item));
 }
 
-void TopologyBuilder::add_link(mad::Guid a, mad::PortNum a_port, mad::Guid b, mad::PortNum b_port) {
+void TopologyBuilder::add_link(mad::Guid a, mad::PortNum a_port, mad::Guid b, mad::PortNum b_port,
+                               std::uint8_t data_vls) {
     if (std::pair(b, b_port) < std::pair(a, a_port)) {
         std::swap(a, b);
         std::swap(a_port, b_port);
     }
-    cables_.push_back({a, b, a_port, b_port});
+    cables_.push_back({a, b, a_port, b_port, data_vls});
 }
 
 Topology TopologyBuilder::build() {
@@ -281,9 +271,9 @@ Topology TopologyBuilder::build() {
                    ? topology.switches[at.index].peers[at.port.value()].kind != PortPeer::Kind::none
                    : topology.end_ports[at.index].switch_index != kNoIndex;
     };
-    const auto plug = [&topology](const Socket& at, const Socket& peer) {
+    const auto plug = [&topology](const Socket& at, const Socket& peer, std::uint8_t data_vls) {
         if (at.kind == PortPeer::Kind::switch_) {
-            topology.switches[at.index].peers[at.port.value()] = {peer.kind, peer.port, peer.index};
+            topology.switches[at.index].peers[at.port.value()] = {peer.kind, peer.port, peer.index, data_vls};
         } else if (peer.kind == PortPeer::Kind::switch_) {
             topology.end_ports[at.index].switch_index = peer.index;
             topology.end_ports[at.index].switch_port = peer.port;
@@ -295,8 +285,8 @@ Topology TopologyBuilder::build() {
         if (a.kind == PortPeer::Kind::none || b.kind == PortPeer::Kind::none || is_taken(a) || is_taken(b)) {
             continue;
         }
-        plug(a, b);
-        plug(b, a);
+        plug(a, b, cable.data_vls);
+        plug(b, a, cable.data_vls);
     }
     cables_.clear();
     topology.max_lid = highest_lid(topology);
@@ -310,7 +300,7 @@ base::Result<Topology> topology_of(const Netlist& netlist, std::uint8_t lmc) {
     TopologyBuilder builder;
     for (const NetlistNode& node : netlist.nodes) {
         if (node.type == mad::NodeType::switch_) {
-            builder.add_switch(switch_of(netlist, node));
+            builder.add_switch(switch_of(node));
         }
         for (std::size_t number = 1; number < node.ports.size(); ++number) {
             const NetlistPort& port = node.ports[number];
@@ -321,7 +311,8 @@ base::Result<Topology> topology_of(const Netlist& netlist, std::uint8_t lmc) {
             if (node.type != mad::NodeType::switch_) {
                 builder.add_end_port(end_port_of(node, port_number));
             }
-            builder.add_link(node.guid, port_number, netlist.nodes[*port.peer_node].guid, port.peer_port);
+            builder.add_link(node.guid, port_number, netlist.nodes[*port.peer_node].guid, port.peer_port,
+                             data_vls_of(netlist, port));
         }
     }
     Topology topology = builder.build();

@@ -30,13 +30,13 @@ struct PortPeer {
     Kind kind = Kind::none;
     mad::PortNum port{};             ///< peer's port number
     std::uint32_t index = kNoIndex;  ///< SwitchIndex or EndPortIndex value
+    std::uint8_t data_vls = 1;       ///< data lanes that both ends of the link have, 1..15
 };
 
 struct TopologySwitch {
     mad::Guid guid{};
     mad::LidRange lids{};  ///< of port 0; base 0 = not addressable (not routed to)
     std::uint8_t num_ports = 0;
-    std::uint8_t data_vls = 1;       ///< least data-VL count over its Active or coming links, 1..15
     std::uint32_t lft_cap = 0xC000;  ///< LinearFDBCap: LIDs below this can be forwarded
     std::string name;
     std::vector<PortPeer> peers;  ///< [0..num_ports]; [0] unused
@@ -69,13 +69,15 @@ public:
     void add_switch(TopologySwitch item);     ///< peers are filled by add_link
     void add_end_port(TopologyEndPort item);  ///< switch_index/switch_port are filled by add_link
     /// A cable between (node GUID, port) and (node GUID, port); either end may be a switch or an end port.
-    void add_link(mad::Guid a, mad::PortNum a_port, mad::Guid b, mad::PortNum b_port);
+    /// `data_vls`: the data lanes that both ends have, 1..15.
+    void add_link(mad::Guid a, mad::PortNum a_port, mad::Guid b, mad::PortNum b_port, std::uint8_t data_vls);
     [[nodiscard]] Topology build();
 
 private:
     struct Cable {
         mad::Guid a, b;
         mad::PortNum a_port, b_port;
+        std::uint8_t data_vls;
     };
     std::vector<TopologySwitch> switches_;
     std::vector<TopologyEndPort> end_ports_;

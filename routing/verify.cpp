@@ -3,16 +3,20 @@
 // Three questions, asked of the tables alone: does everything arrive that must (routes.hpp, Verdict), does
 // nothing loop, and can no set of packets wait for each other in a ring (Dally and Seitz 1987)? For the last,
 // a dependency is drawn from each channel to the next one on every path that real traffic takes: from end
-// ports to any LID, from switch ports 0 to end ports. All traffic shares one virtual lane (Routes::vls is 1).
+// ports to any LID, from switch ports 0 to end ports; on one lane, or on all that they use
+// (verify_lanes.hpp).
 #include <algorithm>
 #include <bit>
 #include <chrono>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "routing/parallel.hpp"
 #include "routing/verify_cycle.hpp"
+#include "routing/verify_lanes.hpp"
 #include "routing/verify_tables.hpp"
 
 namespace ibf::routing {
@@ -65,11 +69,29 @@ Population population_of(const Topology& topology, const TableView& view) {
     return people;
 }
 
+/// Lanes that the proof has to tell apart.
+std::uint32_t lanes_for(const Routes& routes, const std::vector<MulticastTree>& trees) {
+    std::uint32_t lanes = lanes_told_apart(routes);
+    for (const MulticastTree& tree : trees) {
+        lanes = std::max(lanes, single_lane(routes) ? 1U : tree.sl + 1U);
+    }
+    return lanes;
+}
+
 /// Judges columns, one inspector per thread.
 class Inspector {
 public:
-    Inspector(const TableView& view, const Population& people)
-        : view_(view), people_(people), walker_(view), dependencies_(view), busy_(view.switch_count()) {}
+    Inspector(const Topology& topology, const Routes& routes, const TableView& view, const Population& people,
+              std::uint32_t lanes)
+        : view_(view),
+          people_(people),
+          walker_(view),
+          dependencies_(view, lanes),
+          busy_(view.switch_count()) {
+        if (!single_lane(routes)) {
+            lanes_.emplace(topology, routes, view);
+        }
+    }
 
     void inspect_block(std::uint32_t first) {
         walker_.load_block(first);
@@ -82,6 +104,11 @@ public:
 
     [[nodiscard]] const Tally& tally() const { return tally_; }
     [[nodiscard]] const Dependencies& dependencies() const { return dependencies_; }
+    void add_lane_faults(std::set<std::pair<std::uint32_t, std::uint8_t>>& out) const {
+        if (lanes_) {
+            out.insert(lanes_->faults().begin(), lanes_->faults().end());
+        }
+    }
 
 private:
     void inspect(std::uint32_t lid) {
@@ -96,7 +123,10 @@ private:
         if (walker_.arriving() != view_.switch_count()) {
             count_failures(lid);
         }
-        if (to_end_port && people_.all_addressable) {
+        if (lanes_) {
+            lanes_->walk(walker_, lid, to_end_port ? Senders::end_ports_and_switches : Senders::end_ports,
+                         dependencies_);
+        } else if (to_end_port && people_.all_addressable) {
             mark_all();
         } else {
             mark_busy(to_end_port);
@@ -129,7 +159,7 @@ private:
     void mark(std::uint32_t at) {
         const std::uint16_t next = walker_.next(at);
         if (next != kNoNext && walker_.next(next) != kNoNext) {
-            dependencies_.add(view_.first_channel(at) + walker_.slot(at), walker_.slot(next));
+            dependencies_.add(view_.first_channel(at) + walker_.slot(at), 0, walker_.slot(next), 0);
         }
     }
 
@@ -161,6 +191,7 @@ private:
     const Population& people_;
     ColumnWalker walker_;
     Dependencies dependencies_;
+    std::optional<LaneWalker> lanes_;  ///< where there is more than one
     std::vector<char> busy_;
     Tally tally_;
 };
@@ -194,43 +225,121 @@ std::string describe_failure(const Topology& topology, const TableView& view, co
     }
 }
 
-std::vector<ChannelStep> describe_cycle(const Topology& topology, const TableView& view,
-                                        const std::vector<std::uint32_t>& cycle) {
-    std::vector<ChannelStep> steps;
-    for (const std::uint32_t channel : cycle) {
-        const std::uint32_t at = view.channel_switch(channel);
-        const std::uint8_t port = view.channel_port(channel);
-        const PortPeer& peer = topology.switches[at].peers[port];
-        steps.push_back(
-            {switch_name(topology, at), mad::PortNum{port}, switch_name(topology, peer.index), peer.port});
-    }
-    return steps;
+ChannelStep describe_channel(const Topology& topology, const TableView& view, std::uint32_t channel,
+                             std::uint32_t lane) {
+    const std::uint32_t at = view.channel_switch(channel);
+    const std::uint8_t port = view.channel_port(channel);
+    const PortPeer& peer = topology.switches[at].peers[port];
+    return {switch_name(topology, at), mad::PortNum{port}, switch_name(topology, peer.index), peer.port,
+            static_cast<std::uint8_t>(lane)};
 }
+
+/// "SLs lead to VL 4 at leaf-1 (0x...) port 5, a link of 2 data lanes".
+std::string describe_lane_fault(const Topology& topology, const TableView& view, std::uint32_t channel,
+                                std::uint8_t lane) {
+    const ChannelStep step = describe_channel(topology, view, channel, lane);
+    const PortPeer& peer = topology.switches[view.channel_switch(channel)].peers[view.channel_port(channel)];
+    return fmt::format("packets would leave {} port {} on VL {}, but the link to {} has {} data lane{}",
+                       step.node, step.port, lane, step.peer, peer.data_vls, peer.data_vls == 1 ? "" : "s");
+}
+
+/// Dependencies of multicast packets: from every link into a switch of the tree to every other one out of it.
+class TreeMarker {
+public:
+    TreeMarker(const Topology& topology, const Routes& routes, const TableView& view, Dependencies& out)
+        : topology_(topology), routes_(routes), view_(view), one_lane_(out.lanes() == 1), out_(out) {}
+
+    void mark(const MulticastTree& tree) {
+        for (const auto& [at, ports] : tree.ports) {
+            for (const mad::PortNum input : ports) {
+                const PortPeer& before = peer(at, input);
+                if (before.kind == PortPeer::Kind::switch_) {
+                    mark_from(tree, at, ports, input, before);
+                }
+            }
+        }
+    }
+
+private:
+    [[nodiscard]] const PortPeer& peer(std::uint32_t at, mad::PortNum port) const {
+        static const PortPeer kNobody;
+        const std::vector<PortPeer>& peers = topology_.switches[at].peers;
+        return port.value() < peers.size() ? peers[port.value()] : kNobody;
+    }
+
+    void mark_from(const MulticastTree& tree, std::uint32_t at, const std::vector<mad::PortNum>& ports,
+                   mad::PortNum input, const PortPeer& before) {
+        const std::uint32_t channel =
+            view_.first_channel(before.index) + view_.exit(before.index, before.port.value()).slot;
+        for (const std::uint8_t held : lanes_into(tree, before.index, before.port)) {
+            for (const mad::PortNum exit : ports) {
+                if (exit != input && peer(at, exit).kind == PortPeer::Kind::switch_) {
+                    out_.add(channel, held, view_.exit(at, exit.value()).slot, lane(tree, at, input, exit));
+                }
+            }
+        }
+    }
+
+    /// Lanes on which the tree's packets leave a switch by a port, wherever they came in.
+    [[nodiscard]] std::set<std::uint8_t> lanes_into(const MulticastTree& tree, std::uint32_t at,
+                                                    mad::PortNum exit) const {
+        std::set<std::uint8_t> lanes;
+        if (const auto found = tree.ports.find(at); found != tree.ports.end()) {
+            for (const mad::PortNum input : found->second) {
+                if (input != exit) {
+                    lanes.insert(lane(tree, at, input, exit));
+                }
+            }
+        }
+        return lanes;
+    }
+
+    [[nodiscard]] std::uint8_t lane(const MulticastTree& tree, std::uint32_t at, mad::PortNum input,
+                                    mad::PortNum exit) const {
+        return one_lane_ ? 0 : routes_.lane(SwitchIndex{at}, input, exit, tree.sl);
+    }
+
+    const Topology& topology_;
+    const Routes& routes_;
+    const TableView& view_;
+    bool one_lane_;
+    Dependencies& out_;
+};
 
 }  // namespace
 
 Verdict verify(const Topology& topology, const Routes& routes, unsigned threads) {
+    return verify(topology, routes, {}, threads);
+}
+
+Verdict verify(const Topology& topology, const Routes& routes, const std::vector<MulticastTree>& trees,
+               unsigned threads) {
     const auto start = std::chrono::steady_clock::now();
     const TableView view(topology, routes);
     const Population people = population_of(topology, view);
+    const std::uint32_t lanes = lanes_for(routes, trees);
     std::vector<std::optional<Inspector>> inspectors(resolve_threads(threads));
     parallel_ranges((view.lid_end() + std::size_t{63}) / 64, 4, threads, [&](const WorkRange& range) {
         std::optional<Inspector>& mine = inspectors[range.slot];
         if (!mine) {
-            mine.emplace(view, people);
+            mine.emplace(topology, routes, view, people, lanes);
         }
         for (std::size_t block = range.begin; block < range.end; ++block) {
             mine->inspect_block(static_cast<std::uint32_t>(block * 64));
         }
     });
     Tally total;
-    Dependencies dependencies(view);
+    Dependencies dependencies(view, lanes);
+    std::set<std::pair<std::uint32_t, std::uint8_t>> lane_faults;
     for (const std::optional<Inspector>& inspector : inspectors) {
         if (inspector) {
             total.add(inspector->tally());
             dependencies.merge(inspector->dependencies());
+            inspector->add_lane_faults(lane_faults);
         }
     }
+    TreeMarker marker(topology, routes, view, dependencies);
+    std::for_each(trees.begin(), trees.end(), [&](const MulticastTree& tree) { marker.mark(tree); });
     Verdict verdict;
     verdict.pairs_checked = total.pairs;
     verdict.unreachable_pairs = total.unreachable;
@@ -239,7 +348,15 @@ Verdict verify(const Topology& topology, const Routes& routes, unsigned threads)
     if (total.first.lid != kNoIndex) {
         verdict.first_failure = describe_failure(topology, view, total.first);
     }
-    verdict.credit_loop = describe_cycle(topology, view, find_cycle(view, dependencies));
+    verdict.lane_faults = lane_faults.size();
+    if (!lane_faults.empty()) {
+        const auto& [channel, lane] = *lane_faults.begin();
+        verdict.first_lane_fault = describe_lane_fault(topology, view, channel, lane);
+    }
+    for (const std::uint32_t vertex : find_cycle(view, dependencies)) {
+        verdict.credit_loop.push_back(
+            describe_channel(topology, view, vertex / dependencies.lanes(), vertex % dependencies.lanes()));
+    }
     verdict.credit_loop_free = verdict.credit_loop.empty();
     verdict.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return verdict;

@@ -11,10 +11,10 @@ void Dependencies::merge(const Dependencies& other) {
     }
 }
 
-void Dependencies::list(std::uint32_t channel, std::vector<std::uint32_t>& out) const {
+void Dependencies::list(std::uint32_t vertex, std::vector<std::uint32_t>& out) const {
     out.clear();
     for (std::uint32_t word = 0; word < words_; ++word) {
-        for (std::uint64_t bits = bits_[std::size_t{channel} * words_ + word]; bits != 0; bits &= bits - 1) {
+        for (std::uint64_t bits = bits_[std::size_t{vertex} * words_ + word]; bits != 0; bits &= bits - 1) {
             out.push_back(word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits)));
         }
     }
@@ -22,15 +22,17 @@ void Dependencies::list(std::uint32_t channel, std::vector<std::uint32_t>& out) 
 
 namespace {
 
-/// Calls each(successor) for every channel that may be waited for while `channel` is held.
+/// The lane channels that may be waited for while one is held.
 class Successors {
 public:
     Successors(const TableView& view, const Dependencies& dependencies)
         : view_(view), dependencies_(dependencies) {}
 
-    const std::vector<std::uint32_t>& of(std::uint32_t channel) {
-        dependencies_.list(channel, slots_);
+    const std::vector<std::uint32_t>& of(std::uint32_t vertex) {
+        dependencies_.list(vertex, slots_);
+        const std::uint32_t channel = vertex / dependencies_.lanes();
         const std::uint32_t base =
+            dependencies_.lanes() *
             view_.first_channel(view_.exit(view_.channel_switch(channel), view_.channel_port(channel)).next);
         for (std::uint32_t& slot : slots_) {
             slot += base;
@@ -116,11 +118,12 @@ std::vector<std::uint32_t> shortest_cycle(Successors& successors, std::uint32_t 
 
 std::vector<std::uint32_t> find_cycle(const TableView& view, const Dependencies& dependencies) {
     Successors successors(view, dependencies);
-    const std::vector<std::uint32_t> left = strip(successors, view.channel_count());
+    const std::uint32_t vertices = view.channel_count() * dependencies.lanes();
+    const std::vector<std::uint32_t> left = strip(successors, vertices);
     if (std::all_of(left.begin(), left.end(), [](std::uint32_t count) { return count == 0; })) {
         return {};
     }
-    return shortest_cycle(successors, view.channel_count(), on_a_cycle(successors, left));
+    return shortest_cycle(successors, vertices, on_a_cycle(successors, left));
 }
 
 }  // namespace ibf::routing

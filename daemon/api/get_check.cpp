@@ -33,20 +33,26 @@ std::string where(const Fabric& fabric, PortRef ref) {
 
 void check_routes(const routing::Verdict& verdict, Findings& out) {
     if (verdict.unreachable_pairs > 0) {
-        out.add("error", "unreachable", fmt::format("{} pairs do not reach each other; the first: {}",
-                                                    verdict.unreachable_pairs, verdict.first_failure));
+        out.add("error", "unreachable",
+                fmt::format("{} pairs do not reach each other; the first: {}", verdict.unreachable_pairs,
+                            verdict.first_failure));
     }
     if (verdict.loops > 0) {
-        out.add("error", "forwarding-loop", fmt::format("{} (switch, LID) pairs run in a loop; the first: {}",
-                                                        verdict.loops, verdict.first_failure));
+        out.add("error", "forwarding-loop",
+                fmt::format("{} (switch, LID) pairs run in a loop; the first: {}", verdict.loops,
+                            verdict.first_failure));
+    }
+    if (verdict.lane_faults > 0) {
+        out.add("error", "lane-fault", verdict.first_lane_fault);
     }
     if (!verdict.credit_loop_free) {
         std::string links;
         for (const auto& step : verdict.credit_loop) {
-            links += fmt::format("{}{}[{}] -> {}[{}]", links.empty() ? "" : "; ", step.node, step.port, step.peer,
-                                 step.peer_port);
+            links += fmt::format("{}{}[{}] -> {}[{}]", links.empty() ? "" : "; ", step.node, step.port,
+                                 step.peer, step.peer_port);
         }
-        out.add("error", "credit-loop", fmt::format("buffers can wait for each other in a circle: {}", links));
+        out.add("error", "credit-loop",
+                fmt::format("buffers can wait for each other in a circle: {}", links));
     }
 }
 
@@ -54,8 +60,9 @@ void check_tables(const fabric::Snapshot& snapshot, Findings& out) {
     const auto& switches = snapshot.view->topology.switches;
     for (std::size_t i = 0; i < switches.size(); ++i) {
         if (i >= snapshot.programmed.size() || snapshot.programmed[i] == nullptr) {
-            out.add("error", "no-table", fmt::format("switch '{}' {} has acknowledged no forwarding table",
-                                                     switches[i].name, switches[i].guid));
+            out.add("error", "no-table",
+                    fmt::format("switch '{}' {} has acknowledged no forwarding table", switches[i].name,
+                                switches[i].guid));
         }
     }
 }
@@ -106,7 +113,8 @@ void check_capability(const Fabric& fabric, PortRef ref, Findings& out) {
         out.add("warning", "below-capability",
                 fmt::format("{} - {} runs at {} {}, both ends can do {} {}", where(fabric, ref),
                             where(fabric, peer), mad::to_string(a.width_active), mad::to_string(a.speed()),
-                            mad::to_string(narrow ? width : a.width_active), mad::to_string(slow ? speed : a.speed())));
+                            mad::to_string(narrow ? width : a.width_active),
+                            mad::to_string(slow ? speed : a.speed())));
     }
 }
 
@@ -117,8 +125,8 @@ void check_link(const Fabric& fabric, PortRef ref, Findings& out) {
         return;  // reported as an isolation
     }
     if (port.info.linked() && port.info.state != mad::PortState::active) {
-        out.add("error", "not-active", fmt::format("{} is linked but {}", where(fabric, ref),
-                                                   mad::to_string(port.info.state)));
+        out.add("error", "not-active",
+                fmt::format("{} is linked but {}", where(fabric, ref), mad::to_string(port.info.state)));
     }
     if (ref < port.peer && peer.known) {
         check_capability(fabric, ref, out);
@@ -157,8 +165,9 @@ void check_lids(const Fabric& fabric, Findings& out) {
             for (std::uint32_t lid = range.base.value(); lid < range.end(); ++lid) {
                 const auto [other, fresh] = owners.emplace(lid, ref);
                 if (!fresh) {
-                    out.add("error", "lid-clash", fmt::format("LID {} belongs to {} and to {}", lid,
-                                                              where(fabric, other->second), where(fabric, ref)));
+                    out.add("error", "lid-clash",
+                            fmt::format("LID {} belongs to {} and to {}", lid, where(fabric, other->second),
+                                        where(fabric, ref)));
                 }
             }
         }
@@ -171,17 +180,51 @@ void check_surroundings(const Fabric& fabric, Findings& out) {
     }
     for (const auto& sm : fabric.sms) {
         if (sm.state == mad::SmState::master) {
-            out.add("warning", "other-master", fmt::format("another master SM answers: {} LID {} priority {}", sm.guid,
-                                                           sm.lid, sm.priority));
+            out.add("warning", "other-master",
+                    fmt::format("another master SM answers: {} LID {} priority {}", sm.guid, sm.lid,
+                                sm.priority));
         }
     }
+}
+
+/// The multicast tables in force, as trees on the SL of a group that has the MLID.
+std::vector<routing::MulticastTree> trees_in_force(const fabric::Snapshot& snapshot) {
+    std::map<std::uint16_t, routing::MulticastTree> by_mlid;
+    const auto& switches = snapshot.view->topology.switches;
+    for (std::uint32_t s = 0; s < switches.size() && snapshot.multicast; ++s) {
+        const auto row = snapshot.multicast->find(switches[s].guid);
+        if (row == snapshot.multicast->end()) {
+            continue;
+        }
+        for (const auto& [mlid, mask] : row->second) {
+            std::vector<mad::PortNum>& ports = by_mlid[mlid].ports[s];
+            for (std::size_t port = 1; port < switches[s].peers.size(); ++port) {
+                if (mask.test(port)) {
+                    ports.emplace_back(static_cast<std::uint8_t>(port));
+                }
+            }
+        }
+    }
+    if (snapshot.sa) {
+        for (const auto& [gid, group] : snapshot.sa->groups) {
+            if (const auto tree = by_mlid.find(group->mlid.value()); tree != by_mlid.end()) {
+                tree->second.sl = group->sl;
+            }
+        }
+    }
+    std::vector<routing::MulticastTree> trees;
+    for (auto& [mlid, tree] : by_mlid) {
+        trees.push_back(std::move(tree));
+    }
+    return trees;
 }
 
 }  // namespace
 
 base::Result<HttpReply> get_check(const Call& call) {
     const fabric::Snapshot& snapshot = call.snapshot;
-    const auto verdict = routing::verify(snapshot.view->topology, fabric::Forwarding(snapshot).routes(), kAllThreads);
+    const auto verdict = routing::verify(snapshot.view->topology, fabric::Forwarding(snapshot).routes(),
+                                         trees_in_force(snapshot), kAllThreads);
     Findings findings;
     check_routes(verdict, findings);
     check_tables(snapshot, findings);
@@ -200,22 +243,7 @@ base::Result<HttpReply> get_quality(const Call& call) {
     const auto quality = routing::measure_quality(call.snapshot.view->topology, routes, kAllThreads);
     Json out;
     out["engine"] = routes.engine;
-    out["max_link_load"] = quality.max_link_load;
-    out["mean_link_load"] = quality.mean_link_load;
-    out["sigma_link_load"] = quality.sigma_link_load;
-    out["max_hops"] = quality.max_hops;
-    out["mean_hops"] = quality.mean_hops;
-    out["max_dilation"] = quality.max_dilation;
-    out["mean_dilation"] = quality.mean_dilation;
-    out["unused_links"] = quality.unused_links;
-    out["levels"] = Json::array();
-    for (const auto& level : quality.levels) {
-        out["levels"].push_back(Json{{"level", level.level},
-                                     {"links", level.links},
-                                     {"max", level.max},
-                                     {"mean", level.mean},
-                                     {"sigma", level.sigma}});
-    }
+    out.update(quality_json(quality));
     return json_reply(out);
 }
 

@@ -54,9 +54,13 @@ double seconds(base::Duration time) {
     return std::chrono::duration<double>(time).count();
 }
 
-std::string guid_text(mad::Guid guid) { return fmt::format("{}", guid); }
+std::string guid_text(mad::Guid guid) {
+    return fmt::format("{}", guid);
+}
 
-bool has_peer(const Port& port) { return port.peer.node != fabric::kNoNode; }
+bool has_peer(const Port& port) {
+    return port.peer.node != fabric::kNoNode;
+}
 
 std::string name_of(const Node& node) {
     const auto last = node.description.find_last_not_of(" \t");
@@ -213,6 +217,7 @@ Json sweep_row(const fabric::SweepReport& sweep) {
     row["timeouts"] = sweep.timeouts;
     row["lft_blocks_written"] = sweep.lft_blocks_written;
     row["port_sets"] = sweep.port_sets;
+    row["lane_sets"] = sweep.lane_sets;
     row["pkey_sets"] = sweep.pkey_sets;
     row["phases"] = Json::array();
     for (const auto& phase : sweep.phases) {
@@ -230,6 +235,7 @@ Json verdict_json(const routing::Verdict& verdict) {
     out["unreachable_pairs"] = verdict.unreachable_pairs;
     out["switch_pairs_unreachable"] = verdict.switch_pairs_unreachable;
     out["loops"] = verdict.loops;
+    out["lane_faults"] = verdict.lane_faults;
     out["credit_loop_free"] = verdict.credit_loop_free;
     out["seconds"] = verdict.seconds;
     if (!verdict.first_failure.empty()) {
@@ -241,8 +247,30 @@ Json verdict_json(const routing::Verdict& verdict) {
             out["credit_loop"].push_back(Json{{"node", step.node},
                                               {"port", step.port.value()},
                                               {"peer", step.peer},
-                                              {"peer_port", step.peer_port.value()}});
+                                              {"peer_port", step.peer_port.value()},
+                                              {"vl", step.vl}});
         }
+    }
+    return out;
+}
+
+Json quality_json(const routing::Quality& quality) {
+    Json out;
+    out["max_link_load"] = quality.max_link_load;
+    out["mean_link_load"] = quality.mean_link_load;
+    out["sigma_link_load"] = quality.sigma_link_load;
+    out["max_hops"] = quality.max_hops;
+    out["mean_hops"] = quality.mean_hops;
+    out["max_dilation"] = quality.max_dilation;
+    out["mean_dilation"] = quality.mean_dilation;
+    out["unused_links"] = quality.unused_links;
+    out["levels"] = Json::array();
+    for (const auto& level : quality.levels) {
+        out["levels"].push_back(Json{{"level", level.level},
+                                     {"links", level.links},
+                                     {"max", level.max},
+                                     {"mean", level.mean},
+                                     {"sigma", level.sigma}});
     }
     return out;
 }

@@ -1,8 +1,8 @@
 #include "daemon/core/core.hpp"
 
 #include <algorithm>
+#include <utility>
 
-#include "daemon/sa/registry_state.hpp"
 #include "mad/codec.hpp"
 
 namespace ibf::core {
@@ -12,6 +12,18 @@ template <class... Ts>
 struct Overload : Ts... {
     using Ts::operator()...;
 };
+
+/// What is stored is the last that clients were told, or they have to register anew.
+sm::SmStart sm_start(sm::SmStart start, const sa::StoredState& state) {
+    start.clients_known = state.edition != 0 && state.edition == start.stored.sa_edition;
+    return start;
+}
+
+/// Counted on from whatever was there, and never below the moment: no two histories share an edition.
+std::uint64_t edition_after(const sa::StoredState& state, const sm::SmStart& start) {
+    const auto moment = std::max<std::int64_t>(start.wall.time_since_epoch().count(), 0);
+    return std::max({state.edition, start.stored.sa_edition.value_or(0), static_cast<std::uint64_t>(moment)});
+}
 
 }  // namespace
 
@@ -52,15 +64,20 @@ sa::SaConfig sa_config(const sm::SmConfig& config) {
 }
 
 Core::Core(CoreStart start)
-    : sm_(start.sm),
+    : Core(start, sa::state_of(start.sm.stored.sa_state, start.sm.now, start.sm.wall)) {}
+
+Core::Core(const CoreStart& start, sa::StoredState&& state)
+    : sm_(sm_start(start.sm, state)),
       registry_(sa_config(*start.sm.config), sa::RegistryLimits{}),
+      clients_heard_(sm_.clients_heard()),
+      edition_(edition_after(state, start.sm)),
       begun_(start.sm.now),
       begun_wall_(start.sm.wall) {
-    registry_.restore(sa::tables_of(start.sm.stored.sa_state, start.sm.now, start.sm.wall));
+    registry_.restore(std::move(state.tables));
     auto first = std::make_shared<fabric::Snapshot>();
-    first->transport = std::move(start.transport);
-    first->config_path = std::move(start.config_path);
-    first->state_dir = std::move(start.state_dir);
+    first->transport = start.transport;
+    first->config_path = start.config_path;
+    first->state_dir = start.state_dir;
     snapshot_ = std::move(first);
 }
 
@@ -116,6 +133,13 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
                },
                event);
     follow_fabric(now, out);
+    if (!std::exchange(clients_heard_, sm_.clients_heard()) && clients_heard_) {
+        registry_changed(now, out);
+    }
+    if (refusals_due_ && now >= *refusals_due_) {
+        refusals_due_.reset();
+        ++own_version_;
+    }
     if (groups_due_ && now >= *groups_due_) {
         hand_groups(now, out);
     }
@@ -131,6 +155,10 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
 
 /// What the registry wants done: answers sent, events told, trees that follow the members.
 void Core::settle(sa::RegistryOutputs&& from, base::Instant now, Effects& out) {
+    if (from.changed) {
+        ++own_version_;
+        registry_changed(now, out);  // before the answers
+    }
     for (mad::WireMad& mad : from.wire) {
         out.emplace_back(sm::SendMad{std::move(mad)});
     }
@@ -139,13 +167,6 @@ void Core::settle(sa::RegistryOutputs&& from, base::Instant now, Effects& out) {
     }
     if (!from.refusals.empty()) {
         note_refusals(std::move(from.refusals), now);
-    }
-    if (from.changed) {
-        ++own_version_;
-    }
-    if (from.changed && !registry_due_) {
-        constexpr base::Duration kGather = std::chrono::milliseconds{200};  // a swarm of joins is one write
-        registry_due_ = now + kGather;
     }
     if (from.groups_changed && !groups_due_) {
         constexpr base::Duration kGather = std::chrono::milliseconds{10};  // a swarm of joins is one walk
@@ -164,7 +185,8 @@ void Core::forward_trap(const mad::WireMad& wire, base::Instant now, Effects& ou
     settle(std::move(outputs), now, out);
 }
 
-/// Hosts try a join again for ever: one entry, with how often and when last.
+/// Hosts try a join again for ever: one entry, with how often and when last. Readers see it a little later,
+/// so that refusals cost no snapshot each.
 void Core::note_refusals(std::vector<fabric::JoinRefusal>&& refusals, base::Instant now) {
     constexpr std::size_t kKept = 64;
     for (fabric::JoinRefusal& refusal : refusals) {
@@ -180,16 +202,28 @@ void Core::note_refusals(std::vector<fabric::JoinRefusal>&& refusals, base::Inst
         refusal.when = wall(now);
         refusals_.insert(refusals_.begin(), std::move(refusal));
     }
-    ++own_version_;
+    constexpr base::Duration kGather = std::chrono::milliseconds{100};
+    refusals_due_ = refusals_due_.value_or(now + kGather);
 }
 
 base::WallTime Core::wall(base::Instant now) const {
     return begun_wall_ + std::chrono::duration_cast<std::chrono::milliseconds>(now - begun_);
 }
 
+/// What comes until the write is of the same edition: one mark will do for all of it.
+void Core::registry_changed(base::Instant now, Effects& out) {
+    if (!registry_due_) {
+        constexpr base::Duration kGather = std::chrono::milliseconds{200};  // a swarm of joins is one write
+        registry_due_ = now + kGather;
+        out.emplace_back(sm::MarkEdition{++edition_});
+    }
+}
+
 void Core::persist_registry(base::Instant now, Effects& out) {
     registry_due_.reset();
-    out.emplace_back(sm::Persist{{db::SaStateRecord{sa::state_text(*registry_.tables(), now, wall(now))}}});
+    const std::uint64_t edition = clients_heard_ ? edition_ : 0;
+    out.emplace_back(
+        sm::Persist{{db::SaStateRecord{sa::state_text(*registry_.tables(), edition, now, wall(now))}}});
 }
 
 /// The SM's part of the registry: who is in which tree. Groups that share an MLID are one tree, and who is in
@@ -230,7 +264,7 @@ void Core::follow_fabric(base::Instant now, Effects& out) {
 
 std::optional<base::Instant> Core::next_deadline() const {
     std::optional<base::Instant> at = sm_.next_deadline();
-    for (const auto& other : {registry_.next_deadline(), registry_due_, groups_due_}) {
+    for (const auto& other : {registry_.next_deadline(), registry_due_, groups_due_, refusals_due_}) {
         at = at && other ? std::min(*at, *other) : (at ? at : other);
     }
     return at;
@@ -257,6 +291,7 @@ std::shared_ptr<const fabric::Snapshot> Core::snapshot(base::Instant now) {
     fresh->last_config_error = config_error_;
     shown_ = sm_.version();
     own_shown_ = own_version_;
+    refusals_due_.reset();
     snapshot_ = std::move(fresh);
     return snapshot_;
 }

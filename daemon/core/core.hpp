@@ -17,6 +17,7 @@
 #include "daemon/core/flight_recorder.hpp"
 #include "daemon/fabric/snapshot.hpp"
 #include "daemon/sa/registry.hpp"
+#include "daemon/sa/registry_state.hpp"
 #include "daemon/sa/view.hpp"
 #include "daemon/sm/config.hpp"
 #include "daemon/sm/effects.hpp"
@@ -84,10 +85,13 @@ public:
     [[nodiscard]] const FlightRecorder& recorder() const { return recorder_; }
 
 private:
+    Core(const CoreStart& start, sa::StoredState&& state);
     void settle(sa::RegistryOutputs&& from, base::Instant now, Effects& out);
     void follow_fabric(base::Instant now, Effects& out);
     void forward_trap(const mad::WireMad& wire, base::Instant now, Effects& out);
     void hand_groups(base::Instant now, Effects& out);
+    /// Something is to be told to clients, and to be stored.
+    void registry_changed(base::Instant now, Effects& out);
     void persist_registry(base::Instant now, Effects& out);
     void note_refusals(std::vector<fabric::JoinRefusal>&& refusals, base::Instant now);
     [[nodiscard]] base::WallTime wall(base::Instant now) const;
@@ -96,6 +100,10 @@ private:
     sa::Registry registry_;
     std::optional<base::Instant> groups_due_;    ///< when the SM is told who is in which group
     std::optional<base::Instant> registry_due_;  ///< when what changed in it goes to the database
+    bool clients_heard_;     ///< sm_.clients_heard() when last asked: before, what is stored lacks something
+    std::uint64_t edition_;  ///< of the registry: what was told since the last write is in it
+    std::optional<base::Instant>
+        refusals_due_;                   ///< when readers are shown refusals that nothing else has shown
     std::uint64_t registry_sweeps_ = 0;  ///< settled_sweeps() when the registry was last shown the fabric
     std::vector<fabric::JoinRefusal> refusals_;  ///< newest first
     base::Instant begun_;

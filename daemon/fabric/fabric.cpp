@@ -8,18 +8,6 @@
 namespace ibf::fabric {
 namespace {
 
-/// Least data-VL count over a switch's linked ports: what a multi-lane engine may count on.
-std::uint8_t data_vls_of(const Node& node) {
-    unsigned least = 15;
-    for (std::size_t p = 1; p < node.ports.size(); ++p) {
-        const Port& port = node.ports[p];
-        if (port.known && port.peer.node != kNoNode) {
-            least = std::min(least, std::max(1U, mad::vl_count(port.info.vl_cap)));
-        }
-    }
-    return static_cast<std::uint8_t>(least);
-}
-
 mad::LidRange lids_from(const LidMap& lids, mad::Guid owner) {
     const auto found = lids.find(owner);
     return found == lids.end() ? mad::LidRange{} : found->second;
@@ -30,7 +18,6 @@ routing::TopologySwitch to_switch(const Node& node, const LidMap& lids) {
     out.guid = node.guid();
     out.lids = lids_from(lids, node.guid());
     out.num_ports = node.info.num_ports;
-    out.data_vls = data_vls_of(node);
     out.lft_cap = node.switch_info ? node.switch_info->linear_fdb_cap : 0;
     out.name = node.description;
     return out;
@@ -45,6 +32,12 @@ routing::TopologyEndPort to_end_port(const Node& node, mad::PortNum number, cons
     out.lids = lids_from(lids, out.port_guid);
     out.name = node.description;
     return out;
+}
+
+/// Data lanes that both ends of a link have.
+std::uint8_t data_vls_of(const Port& a, const Port& b) {
+    return static_cast<std::uint8_t>(
+        std::max(1U, std::min(mad::vl_count(a.info.vl_cap), mad::vl_count(b.info.vl_cap))));
 }
 
 /// A link that data can cross: both ends known and usable, each naming the other.
@@ -66,7 +59,8 @@ void add_links(const Fabric& fabric, std::uint32_t index, routing::TopologyBuild
         }
         const PortRef there = node.ports[p].peer;
         if (here < there) {
-            builder.add_link(node.guid(), here.port, fabric.nodes[there.node].guid(), there.port);
+            builder.add_link(node.guid(), here.port, fabric.nodes[there.node].guid(), there.port,
+                             data_vls_of(node.ports[p], fabric.port(there)));
         }
     }
 }

@@ -1,6 +1,7 @@
 #include "daemon/fabric/forwarding.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -13,7 +14,14 @@ using Kind = routing::PortPeer::Kind;
 
 /// Where a packet goes next, or that it stops.
 struct Next {
-    enum class What : std::uint8_t { arrived, on, dropped, no_link, wrong_host, to_itself } what = What::dropped;
+    enum class What : std::uint8_t {
+        arrived,
+        on,
+        dropped,
+        no_link,
+        wrong_host,
+        to_itself
+    } what = What::dropped;
     std::uint8_t out = 0;
     routing::PortPeer peer;
 };
@@ -49,8 +57,8 @@ std::string why_stopped(const Forwarding& tables, std::uint32_t at, mad::Lid lid
         case Next::What::no_link:
             return fmt::format("{} sends LID {} out of port {}, which has no link", where, lid, next.out);
         default:
-            return fmt::format("{} sends LID {} out of port {} to '{}', which does not own it", where, lid, next.out,
-                               tables.topology().end_ports[next.peer.index].name);
+            return fmt::format("{} sends LID {} out of port {} to '{}', which does not own it", where, lid,
+                               next.out, tables.topology().end_ports[next.peer.index].name);
     }
 }
 
@@ -60,8 +68,7 @@ Forwarding::Forwarding(const Snapshot& snapshot) : view_(snapshot.view), rows_(s
     IBF_CHECK(view_ != nullptr, "forwarding needs a topology");
     rows_.resize(view_->topology.switches.size());
     if (snapshot.routes != nullptr) {
-        engine_ = snapshot.routes->routes.engine;
-        vls_ = snapshot.routes->routes.vls;
+        wanted_ = std::shared_ptr<const routing::Routes>(snapshot.routes, &snapshot.routes->routes);
     }
     const auto claim = [this](mad::LidRange lids, Owner owner) {
         for (std::uint32_t lid = lids.base.value(); lid < lids.end(); ++lid) {
@@ -86,7 +93,9 @@ std::uint8_t Forwarding::exit(std::uint32_t at, mad::Lid lid) const {
     return row != nullptr && lid.value() < row->size() ? (*row)[lid.value()] : mad::kLftDrop;
 }
 
-bool Forwarding::has_table(std::uint32_t at) const { return rows_[at] != nullptr; }
+bool Forwarding::has_table(std::uint32_t at) const {
+    return rows_[at] != nullptr;
+}
 
 base::Result<std::vector<routing::PathHop>> Forwarding::walk(std::uint32_t from, mad::PortNum in,
                                                              mad::Lid lid) const {
@@ -125,10 +134,29 @@ std::optional<std::uint32_t> Forwarding::hops(std::uint32_t from, mad::Lid lid) 
     return std::nullopt;
 }
 
+/// What the routes have for each switch, in this topology's order; empty where they have nothing at all.
+template <class Item>
+std::vector<Item> Forwarding::by_switch(const routing::Routes& routes, const std::vector<Item>& items) const {
+    std::map<mad::Guid, Item> by_guid;
+    for (std::size_t i = 0; i < items.size() && i < routes.switch_guids.size(); ++i) {
+        by_guid.emplace(routes.switch_guids[i], items[i]);
+    }
+    std::vector<Item> out;
+    for (std::size_t i = 0; i < topology().switches.size() && !by_guid.empty(); ++i) {
+        const auto found = by_guid.find(topology().switches[i].guid);
+        out.push_back(found == by_guid.end() ? Item{} : found->second);
+    }
+    return out;
+}
+
 routing::Routes Forwarding::routes() const {
     routing::Routes out;
-    out.engine = engine_;
-    out.vls = vls_;
+    if (wanted_ != nullptr) {
+        out.engine = wanted_->engine;
+        out.vls = wanted_->vls;
+        out.sls = by_switch(*wanted_, wanted_->sls);
+        out.lane_maps = by_switch(*wanted_, wanted_->lane_maps);
+    }
     for (std::uint32_t i = 0; i < topology().switches.size(); ++i) {
         out.switch_guids.push_back(topology().switches[i].guid);
         // A switch that acknowledged nothing forwards nothing: an empty row is all drops.

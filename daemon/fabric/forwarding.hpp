@@ -42,15 +42,18 @@ public:
     /// Links crossed on the way from a switch to the LID's owner; empty if it does not arrive.
     [[nodiscard]] std::optional<std::uint32_t> hops(std::uint32_t from, mad::Lid lid) const;
 
-    /// The same tables as the verifier takes them.
+    /// The same tables as the verifier takes them, with the lanes of the routes that they came from.
     [[nodiscard]] routing::Routes routes() const;
 
 private:
+    template <class Item>
+    [[nodiscard]] std::vector<Item> by_switch(const routing::Routes& routes,
+                                              const std::vector<Item>& items) const;
+
     std::shared_ptr<const TopologyView> view_;
     std::vector<std::shared_ptr<const routing::LftRow>> rows_;
-    std::vector<Owner> owners_;  ///< by LID, up to max_lid
-    std::string engine_;
-    std::uint8_t vls_ = 1;
+    std::vector<Owner> owners_;                      ///< by LID, up to max_lid
+    std::shared_ptr<const routing::Routes> wanted_;  ///< null: none computed yet
 };
 
 }  // namespace ibf::fabric

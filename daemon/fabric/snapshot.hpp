@@ -49,6 +49,7 @@ struct SweepReport {
     std::uint64_t mads = 0;
     std::uint64_t lft_blocks_written = 0;
     std::uint64_t port_sets = 0;
+    std::uint64_t lane_sets = 0;  ///< SL to VL mappings and VL arbitration that the routes needed
     std::uint64_t pkey_sets = 0;
     std::uint64_t timeouts = 0;
     std::string outcome;  ///< "subnet up", "abandoned: ...", "no change", "standby: ..."
@@ -78,7 +79,7 @@ struct Snapshot {
     std::shared_ptr<const Fabric> fabric;                 ///< null before the first discovery ended
     std::shared_ptr<const TopologyView> view;             ///< null before the first assignment
     std::shared_ptr<const routing::RouteOutcome> routes;  ///< as computed and proved
-    std::shared_ptr<const TopologyView> routes_for;       ///< on this; not `view` where no engine served since
+    std::shared_ptr<const TopologyView> routes_for;  ///< on this; not `view` where no engine served since
     /// As acknowledged by the switches, by SwitchIndex of `view`: what is in force. Null rows: never written.
     std::vector<std::shared_ptr<const routing::LftRow>> programmed;
     std::shared_ptr<const MulticastTables> multicast;  ///< null before the first was written

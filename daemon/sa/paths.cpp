@@ -136,7 +136,7 @@ mad::MadStatus PathQuery::parse() {
 void PathQuery::between(const End& source, const End& destination, std::vector<std::uint8_t>& out) const {
     const mad::PKey pkey = query_.view.shared_pkey(source, destination, asked_.pkey);
     const std::optional<std::uint8_t> life = asked_.life.choose({kLeastLife, query_.config.packet_life_time});
-    if (pkey == mad::PKey{} || !life || asked_.sl.value_or(0) != 0) {
+    if (pkey == mad::PKey{} || !life) {
         return;
     }
     unsigned found = 0;
@@ -153,7 +153,9 @@ void PathQuery::between(const End& source, const End& destination, std::vector<s
             source, slid, destination, dlid, asked_.reversible ? Ways::there_and_back : Ways::there);
         const auto mtu = path ? asked_.mtu.choose({kLeastMtu, path->mtu}) : std::nullopt;
         const auto rate = path ? asked_.rate.choose({kLeastRate, path->rate}) : std::nullopt;
-        if (!mtu || !rate) {
+        const std::uint8_t sl = query_.view.sl(source, dlid);
+        if (!mtu || !rate || sl != asked_.sl.value_or(sl) || !query_.view.carries(source, dlid, sl) ||
+            (asked_.reversible && !query_.view.carries(destination, slid, sl))) {
             continue;
         }
         ++found;
@@ -164,8 +166,9 @@ void PathQuery::between(const End& source, const End& destination, std::vector<s
         mad::store_gid(record, 24, {query_.config.subnet_prefix, source.guid});
         mad::store16(record, 40, dlid.value());
         mad::store16(record, 42, slid.value());
-        record[49] = 0x80U;  // every path of ours is: tables reach every LID from every port, on one SL
+        record[49] = 0x80U;  // every path of ours is: tables reach every LID from every port
         mad::store16(record, 50, pkey.value());
+        record[53] = sl;
         record[54] = static_cast<std::uint8_t>(kExactly | *mtu);
         record[55] = static_cast<std::uint8_t>(kExactly | rate_code(*rate));
         record[56] = static_cast<std::uint8_t>(

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "base/fnv.hpp"
 #include "mad/multicast.hpp"
 
 namespace ibf::sa {
@@ -18,8 +19,23 @@ using fabric::SaTables;
 using fabric::Service;
 using fabric::Subscription;
 
-constexpr std::string_view kFirstLine = "ibfabric-sa 1";
+constexpr std::string_view kFormat = "ibfabric-sa";
+constexpr std::uint64_t kVersion = 2;
 constexpr std::size_t kItemsMost = 2'000'000;
+
+/// The last line: it vouches for all before it.
+std::string last_line(std::string_view text) {
+    base::Fnv1a sum;
+    for (const char c : text) {
+        sum.add(static_cast<std::uint8_t>(c));
+    }
+    return fmt::format("end {:x}\n", sum.value());
+}
+
+bool is_whole(std::string_view text) {
+    const auto end = text.rfind("\nend ");
+    return end != std::string_view::npos && text.substr(end + 1) == last_line(text.substr(0, end + 1));
+}
 
 std::string hex(std::span<const std::uint8_t> bytes) {
     std::string text;
@@ -128,10 +144,19 @@ std::shared_ptr<Subscription> read_subscription(Words& words) {
     return words.good() ? subscription : nullptr;
 }
 
+/// The edition; empty: not a text of ours.
+std::optional<std::uint64_t> read_first_line(std::string_view line) {
+    Words words(line);
+    const bool ours = words.word() == kFormat && words.number<std::uint64_t>() == kVersion;
+    const auto edition = words.number<std::uint64_t>();
+    return ours && words.good() ? std::optional{edition} : std::nullopt;
+}
+
 }  // namespace
 
-std::string state_text(const SaTables& tables, base::Instant now, base::WallTime wall) {
-    std::string text = fmt::format("{}\n", kFirstLine);
+std::string state_text(const SaTables& tables, std::uint64_t edition, base::Instant now,
+                       base::WallTime wall) {
+    std::string text = fmt::format("{} {:x} {:x}\n", kFormat, kVersion, edition);
     const auto out = std::back_inserter(text);
     for (const auto& [mgid, group] : tables.groups) {
         fmt::format_to(out, "group {:x} {:x} {:x} {:x} {:x} {:x} {:x} {:x} {:x} {:x} {:x} {:x} {:x} {:x}\n",
@@ -157,11 +182,13 @@ std::string state_text(const SaTables& tables, base::Instant now, base::WallTime
                        item->lid.value(), item->qpn, item->pkey_index, item->sl.value(), item->path_bits,
                        hex(item->inform_info));
     }
-    return text;
+    return text += last_line(text);
 }
 
-SaTables tables_of(std::string_view text, base::Instant now, base::WallTime wall) {
-    SaTables tables;
+StoredState state_of(std::string_view text, base::Instant now, base::WallTime wall) {
+    StoredState state;
+    SaTables& tables = state.tables;
+    const bool whole = is_whole(text);
     std::shared_ptr<Group> group;  // that the members below belong to
     bool first = true;
     for (std::size_t items = 0; !text.empty() && items < kItemsMost; ++items) {
@@ -169,9 +196,11 @@ SaTables tables_of(std::string_view text, base::Instant now, base::WallTime wall
         const std::string_view line = text.substr(0, end);
         text.remove_prefix(std::min(end + 1, text.size()));
         if (std::exchange(first, false)) {
-            if (line != kFirstLine) {
+            const auto edition = read_first_line(line);
+            if (!edition) {
                 return {};
             }
+            state.edition = whole ? *edition : 0;
             continue;
         }
         Words words(line);
@@ -189,7 +218,7 @@ SaTables tables_of(std::string_view text, base::Instant now, base::WallTime wall
             tables.subscriptions.push_back(item);
         }
     }
-    return tables;
+    return state;
 }
 
 }  // namespace ibf::sa

@@ -68,6 +68,8 @@ View::View(std::shared_ptr<const fabric::Snapshot> snapshot)
     add_components();
     add_floor();
     proved_ = in_force_as_proved();
+    add_service_levels();
+    add_barred();
 }
 
 std::uint32_t View::intern(std::vector<mad::PKey> keys) {

@@ -91,6 +91,12 @@ public:
     /// `b` owns `b_lid`. Empty: it does not arrive.
     [[nodiscard]] std::optional<PathLimits> limits(const End& a, mad::Lid a_lid, const End& b, mad::Lid b_lid,
                                                    Ways ways) const;
+    /// The SL that the routes give the paths from a port to a LID: 0..15.
+    [[nodiscard]] std::uint8_t sl(const End& from, mad::Lid to) const;
+    /// No switch on the way maps the SL to a lane that its exit port does not run, or to VL 15, as far as its
+    /// mappings are known: there packets are dropped (IBA 7.6.6). REQUIRES: the path arrives.
+    [[nodiscard]] bool carries(const End& from, mad::Lid to, std::uint8_t sl) const;
+
     /// The tables in force are the proved ones, on the links they were proved for.
     [[nodiscard]] bool proved() const { return proved_; }
     /// The links from a port to a LID as (node, exit port), the source first. Empty: it does not arrive.
@@ -125,6 +131,9 @@ private:
     void add_deliveries();
     void add_components();
     void add_floor();
+    void add_service_levels();
+    void add_barred();
+    void add_barred_of(std::uint32_t switch_index, const fabric::LaneTables& tables);
     [[nodiscard]] bool in_force_as_proved() const;
     [[nodiscard]] bool arrives_unwalked(const End& from, const End& to) const;
     /// The link that the switch's table names for a LID; null: none that leads anywhere.
@@ -144,6 +153,10 @@ private:
     std::vector<Hop> hops_;
     PathLimits floor_{0xFF, 0xFF};  ///< no link between switches allows less
     bool proved_ = false;
+    std::vector<const routing::SlRow*> service_levels_;  ///< by switch; empty: SL 0 everywhere
+    std::uint16_t services_ = 1;                         ///< bit s: some path has SL s
+    /// By (switch, input, exit): bit s: packets of SL s are dropped there. Mostly empty.
+    boost::unordered_flat_map<std::uint64_t, std::uint16_t> barred_;
     std::vector<std::vector<mad::PKey>> pkey_sets_;
 };
 

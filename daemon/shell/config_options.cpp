@@ -576,6 +576,10 @@ std::vector<ConfigOption> routing_options() {
         boolean({"routing", "allow_credit_loops"},
                 "Write routes that can deadlock, rather than try the next engine.",
                 &RouteOptions::allow_credit_loops),
+        integer({"routing", "vls_max"}, 1, 15,
+                "Data lanes that an engine may use at most; the links' own lanes and operational_vls_max are "
+                "limits too.",
+                &RouteOptions::vls_max),
         integer({"routing", "threads"}, 0, 1024, "Threads that compute routes; 0: one for each core.",
                 &RouteOptions::threads),
     };

@@ -82,6 +82,7 @@ base::Result<void> Daemon::prepare() {
     if (auto opened = open_database(); !opened) {
         return opened;
     }
+    open_mark();
     router_ = std::make_unique<RouteWorker>([this](core::RoutesReady ready) {
         IBF_CHECK(events_.push(core::Event{std::move(ready)}), "the event mailbox is full");
     });
@@ -147,6 +148,27 @@ base::Result<void> Daemon::open_database() {
         options_.config.database_queue_max, database_text_,
         [this](std::string text) { database_state(std::move(text)); });
     return {};
+}
+
+/// Without it nothing tells whether the stored state is the last: hosts are asked to register anew.
+void Daemon::open_mark() {
+    const std::filesystem::path path =
+        std::filesystem::path(options_.config.state_dir) / "ibfabric.db.sa-edition";
+    if (auto opened = db::EditionMark::open(path.string(), db::boot_id())) {
+        mark_ = std::move(*opened);
+        stored_.sa_edition = mark_->found();
+    } else {
+        log(LogLevel::warning, "hosts are asked to register anew, now and at the next start: {}",
+            opened.error().message);
+    }
+}
+
+void Daemon::set_mark(std::uint64_t edition) {
+    if (const auto set = mark_ ? mark_->set(edition) : base::Result<void>{}; !set) {
+        log(LogLevel::warning, "what hosts registered may be missed at the next start: {}",
+            set.error().message);
+        mark_.reset();  // said once
+    }
 }
 
 std::string Daemon::transport_name() const {
@@ -351,6 +373,8 @@ void Daemon::execute() {
             if (writer_) {
                 writer_->post(std::move(persist->batch));
             }
+        } else if (const auto* mark = std::get_if<sm::MarkEdition>(&effect)) {
+            set_mark(mark->edition);
         } else if (auto* announce = std::get_if<sm::Announce>(&effect)) {
             log(level_of(announce->event.severity), "{}: {}", announce->event.kind, announce->event.text);
         } else if (auto* progress = std::get_if<sm::Progress>(&effect)) {
@@ -516,6 +540,9 @@ void Daemon::stop() {
         log(LogLevel::warning,
             "the database did not take everything in time: the next start reads the tables from the "
             "switches");
+    }
+    if (const auto sealed = mark_ ? mark_->seal() : base::Result<void>{}; !sealed) {
+        log(LogLevel::warning, "{}", sealed.error().message);
     }
     loop_->quit(exit_code_);
 }

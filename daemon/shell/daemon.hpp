@@ -20,6 +20,7 @@
 #include "daemon/shell/route_worker.hpp"
 #include "daemon/shell/sa_worker.hpp"
 #include "db/database.hpp"
+#include "db/edition_mark.hpp"
 #include "mad/transport.hpp"
 
 namespace ibf::shell {
@@ -47,6 +48,8 @@ public:
 private:
     [[nodiscard]] base::Result<void> prepare();
     [[nodiscard]] base::Result<void> open_database();
+    void open_mark();
+    void set_mark(std::uint64_t edition);
     [[nodiscard]] base::Result<std::unique_ptr<mad::Transport>> open_transport() const;
     void try_transport();
     void begin();
@@ -79,6 +82,7 @@ private:
     base::Mailbox<std::string> lost_{1};                   ///< why the transport will never work again
     std::array<std::atomic<bool>, 3> commands_waiting_{};  ///< by AdminCommand::Kind
     std::unique_ptr<db::Writer> writer_;
+    std::unique_ptr<db::EditionMark> mark_;  ///< null: it cannot be written
     db::Stored stored_;
     std::string database_text_ = "ok";
     std::unique_ptr<RouteWorker> router_;

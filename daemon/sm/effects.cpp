@@ -16,6 +16,9 @@ struct Line {
     std::string operator()(const Persist& effect) const {
         return fmt::format("persist {} records", effect.batch.size());
     }
+    std::string operator()(const MarkEdition& effect) const {
+        return fmt::format("mark edition {}", effect.edition);
+    }
     std::string operator()(const Announce& effect) const {
         return fmt::format("{} {}: {}", fabric::to_string(effect.event.severity), effect.event.kind,
                            effect.event.text);

@@ -31,6 +31,11 @@ struct ComputeRoutes {
 struct Persist {
     db::Batch batch;
 };
+/// Clients are about to be told what will be in this edition of the SA's state: remembered before anything
+/// that follows.
+struct MarkEdition {
+    std::uint64_t edition = 0;
+};
 /// To the log (and, through the core, to the event list).
 struct Announce {
     fabric::EventRecord event;
@@ -40,7 +45,7 @@ struct Progress {
     std::string text;
 };
 
-using Effect = std::variant<SendMad, ComputeRoutes, Persist, Announce, Progress>;
+using Effect = std::variant<SendMad, ComputeRoutes, Persist, MarkEdition, Announce, Progress>;
 using Effects = std::vector<Effect>;
 
 [[nodiscard]] std::string to_line(const Effect& effect);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 
 #include "mad/codec.hpp"
 
@@ -13,17 +12,13 @@ using fabric::LaneTables;
 using mad::Sl2VlTable;
 using mad::VlArbBlock;
 
-constexpr std::uint32_t kAllExits = 1U << 16U;
-constexpr std::uint32_t kAllInputs = 1U << 17U;
-constexpr std::size_t kBlockEntries = 32;
 constexpr mad::Vl kManagement{15};
-constexpr std::uint8_t kWeight = 64;  ///< of VL 0 where no lane has any: 4 KiB a turn
 
 using Faults = std::map<std::string, std::vector<std::size_t>>;  ///< by what is wrong: the ports
 
-/// Data lanes of a port; one there always is.
+/// Data lanes of a port; one there always is. Of one that nothing leaves by: as many as it can ever run.
 unsigned lanes_of(const LanePort& port) {
-    return std::max(1U, mad::vl_count(port.operational_vls));
+    return std::max(1U, mad::vl_count(port.sends ? port.operational_vls : port.vl_cap));
 }
 
 bool loses(mad::Vl vl, const LanePort& exit) {
@@ -81,8 +76,8 @@ public:
         for (std::size_t exit = 1; exit < device_.ports.size(); ++exit) {
             write_by_mask(exit, kAllInputs, out);
         }
-        for (const auto& [exit, input] : bad_) {
-            out.push_back(write(map_modifier(device_, input, exit), *wanted(input, exit)));
+        for (const Pair& pair : bad_) {
+            out.push_back(write(map_modifier(device_, pair.second, pair.first), wanted(pair)));
         }
     }
 
@@ -105,16 +100,25 @@ private:
              exit);
     }
 
-    [[nodiscard]] std::optional<Sl2VlTable> wanted(std::size_t input, std::size_t exit) const {
-        const Sl2VlTable* table = tables_.map(input, exit);
-        return table == nullptr ? std::nullopt : std::optional{mended(*table, device_.ports[exit])};
-    }
-
     [[nodiscard]] static LaneWrite write(std::uint32_t modifier, const Sl2VlTable& table) {
         return {mad::Attribute::sl2vl_table, modifier, mad::encode(table)};
     }
 
-    /// One Set in place of several, if all that it covers shall be equal. The masks mean outer ports.
+    /// Of a pair that loses packets.
+    [[nodiscard]] Sl2VlTable wanted(const Pair& pair) const {
+        return mended(*tables_.map(pair.second, pair.first), device_.ports[pair.first]);
+    }
+
+    /// A mapping may be written over by what it holds already, and by what it shall hold if SL 0 is lost in
+    /// it, now or whenever its ports come up. Any other is what somebody set there.
+    [[nodiscard]] bool may_become(const Sl2VlTable& value, std::size_t input, std::size_t exit) const {
+        const Sl2VlTable* held = tables_.map(input, exit);
+        const LanePort& there = device_.ports[exit];
+        return held != nullptr &&
+               (*held == value || (loses(held->vls[0], there) && mended(*held, there) == value));
+    }
+
+    /// One Set in place of several, if nothing that it covers is to be kept. The masks mean outer ports.
     void write_by_mask(std::size_t exit, std::uint32_t mask, std::vector<LaneWrite>& out) {
         const auto covered = [&](const Pair& pair) {
             return pair.first != 0 && pair.second != 0 && ((mask & kAllExits) != 0 || pair.first == exit);
@@ -122,15 +126,15 @@ private:
         if (!device_.optimised || std::count_if(bad_.begin(), bad_.end(), covered) < 2) {
             return;
         }
-        const auto first = wanted(1, exit == 0 ? 1 : exit);
+        const Sl2VlTable value = wanted(*std::find_if(bad_.begin(), bad_.end(), covered));
         for (std::size_t e = 1; e < device_.ports.size(); ++e) {
             for (std::size_t i = 1; i < device_.ports.size() && covered({e, i}); ++i) {
-                if (!first || wanted(i, e) != first) {
+                if (!may_become(value, i, e)) {
                     return;
                 }
             }
         }
-        out.push_back(write(mask | static_cast<std::uint32_t>(exit), *first));
+        out.push_back(write(mask | static_cast<std::uint32_t>(exit), value));
         bad_.erase(std::remove_if(bad_.begin(), bad_.end(), covered), bad_.end());
     }
 
@@ -141,14 +145,15 @@ private:
 
 /// The block that gives VL 0 a weight again: in a free entry, else in the first.
 VlArbBlock with_weight(VlArbBlock block, std::size_t entries) {
-    const auto end = block.entries.begin() + static_cast<std::ptrdiff_t>(std::min(entries, kBlockEntries));
+    const auto end =
+        block.entries.begin() + static_cast<std::ptrdiff_t>(std::min(entries, kArbitrationBlockEntries));
     const auto by_weight = [](const VlArbBlock::Entry& a, const VlArbBlock::Entry& b) {
         return a.weight < b.weight;
     };
     const std::uint8_t most = std::max_element(block.entries.begin(), end, by_weight)->weight;
     auto place = std::find_if(block.entries.begin(), end,
                               [](const VlArbBlock::Entry& entry) { return entry.weight == 0; });
-    *(place == end ? block.entries.begin() : place) = {mad::Vl{0}, most == 0 ? kWeight : most};
+    *(place == end ? block.entries.begin() : place) = {mad::Vl{0}, most == 0 ? kLaneWeight : most};
     return block;
 }
 
@@ -164,8 +169,8 @@ void plan_arbitration(const LaneDevice& device, const LaneTables& tables, std::s
             return;
         }
         const std::size_t capacity = block <= 2 ? at.arbitration_low : at.arbitration_high;
-        const std::size_t before = (block - 1) % 2 * kBlockEntries;
-        const std::size_t entries = std::min(capacity - std::min(capacity, before), kBlockEntries);
+        const std::size_t before = (block - 1) % 2 * kArbitrationBlockEntries;
+        const std::size_t entries = std::min(capacity - std::min(capacity, before), kArbitrationBlockEntries);
         const bool served = std::any_of(
             held->entries.begin(), held->entries.begin() + static_cast<std::ptrdiff_t>(entries),
             [](const VlArbBlock::Entry& entry) { return entry.vl == mad::Vl{0} && entry.weight > 0; });
@@ -200,7 +205,7 @@ bool LanePort::same_lanes(const LanePort& other) const {
 
 bool LanePort::has_arbitration_block(std::size_t block) const {
     const std::size_t capacity = block <= 2 ? arbitration_low : arbitration_high;
-    return capacity > (block - 1) % 2 * kBlockEntries;
+    return capacity > (block - 1) % 2 * kArbitrationBlockEntries;
 }
 
 LaneDevice lane_device(const fabric::Fabric& fabric, fabric::PortRef at) {

@@ -15,6 +15,12 @@
 
 namespace ibf::sm {
 
+/// Modifier bits of an optimised SL2VL Set: for all outer exit ports, from all outer input ports.
+inline constexpr std::uint32_t kAllExits = 1U << 16U;
+inline constexpr std::uint32_t kAllInputs = 1U << 17U;
+inline constexpr std::size_t kArbitrationBlockEntries = 32;
+inline constexpr std::uint8_t kLaneWeight = 64;  ///< of a lane that had none: 4 KiB a turn
+
 /// A port as far as lanes go.
 struct LanePort {
     std::uint8_t vl_cap = 0;
@@ -59,8 +65,8 @@ struct LanePlan {
     std::vector<LaneWrite> writes;
     std::string wrong;  ///< what was found, with the ports; empty: nothing
 };
-/// By optimised Sets where they are the shorter way and change no pair that carries packets and needs no
-/// change.
+/// By optimised Sets where they are the shorter way and change no mapping that loses nothing, be its ports up
+/// or down.
 [[nodiscard]] LanePlan plan_lanes(const LaneDevice& device, const fabric::LaneTables& tables);
 
 }  // namespace ibf::sm

@@ -14,6 +14,13 @@ using mad::Completion;
 /// A switch may take long to fill all its mappings (C37); asking again would be the second of two at once.
 constexpr base::Duration kSetTimeout = std::chrono::seconds{2};
 constexpr std::uint16_t kBusyMost = 1000;  ///< at kPace: four seconds
+constexpr unsigned kSitOutMost = 64;       ///< sweeps
+
+/// Where this agent is asked.
+const mad::DrPath& path_to(const fabric::Fabric& fabric, fabric::PortRef at) {
+    const fabric::Node& node = fabric.nodes[at.node];
+    return node.is_switch() ? node.path : node.ports[at.port.value()].path;
+}
 
 /// How many mappings a port is asked for.
 std::size_t mappings_of(const LaneDevice& device) {
@@ -36,6 +43,7 @@ void LaneSurvey::follow(const fabric::Fabric& fabric) {
                 const mad::Guid owner = fabric::lid_owner(node, port);
                 present.insert(owner);
                 follow_device(owner, lane_device(fabric, {n, port}));
+                devices_.at(owner).path = path_to(fabric, {n, port});
             }
         }
     }
@@ -67,8 +75,10 @@ void LaneSurvey::follow_device(mad::Guid owner, LaneDevice lanes) {
         other.set(p, fresh || !now.same_lanes(before));
         passed_now = passed_now || (now.sends && !before.sends) || (now.receives && !before.receives);
     }
+    lanes.optimised = lanes.optimised && !device.row_by_row;
     device.lanes = std::move(lanes);
-    if (other.none() && (!passed_now || device.silent)) {
+    const bool due = device.silent ? --device.sits_out == 0 : passed_now;
+    if (other.none() && !due) {
         return;
     }
     reread(device, other);
@@ -124,8 +134,7 @@ std::optional<base::Instant> LaneSurvey::due() const {
     return can_ask ? std::optional{not_before_} : std::nullopt;
 }
 
-void LaneSurvey::ask(const fabric::Fabric& fabric, std::uint16_t epoch, base::Instant now,
-                     std::vector<mad::Request>& out) {
+void LaneSurvey::ask(std::uint16_t epoch, base::Instant now, std::vector<mad::Request>& out) {
     if (now < not_before_) {
         return;
     }
@@ -136,12 +145,11 @@ void LaneSurvey::ask(const fabric::Fabric& fabric, std::uint16_t epoch, base::In
         if (!request) {
             continue;
         }
-        const fabric::PortRef at = devices_.at(slot.device).lanes.at;
-        const fabric::Node& node = fabric.nodes[at.node];
+        const Device& device = devices_.at(slot.device);
         slot.open = true;
         request->tag = Tag{Ask::lanes, 0, epoch, index}.pack();
-        request->target = device_target(at.node);
-        request->path = node.is_switch() ? node.path : node.ports[at.port.value()].path;
+        request->target = device_target(device.lanes.at.node);
+        request->path = device.path;
         out.push_back(std::move(*request));
     }
     tell_silent();
@@ -256,6 +264,7 @@ void LaneSurvey::finish(Device& device) {
              fmt::format("mended by {} Set{}", work.written, work.written == 1 ? "" : "s"));
     }
     device.work.reset();
+    device.silences = 0;
 }
 
 void LaneSurvey::keep(Device& device, const LaneTables& tables) {
@@ -281,7 +290,12 @@ void LaneSurvey::on(const Completion& completion, Validity validity) {
             slot.busy = 0;
             return take(device, completion);
         case Completion::Kind::timeout:
-            fell_silent_.push_back(slot.device);
+            if (completion.request.path != device.path) {
+                return;  // the way broke, not the device: asked again on the one that a sweep found since
+            }
+            if (device.silences == 0) {
+                fell_silent_.push_back(slot.device);
+            }
             slot = {};
             leave_out(device);
             return tell_silent();
@@ -298,8 +312,12 @@ void LaneSurvey::on(const Completion& completion, Validity validity) {
     }
 }
 
+/// Until its lanes change, or some sweeps have set the fabric up: a live device may have been out of reach.
+/// Each time in a row it sits out twice as many, since one that never answers about lanes is asked in vain.
 void LaneSurvey::leave_out(Device& device) {
     device.silent = true;
+    device.sits_out = std::min(1U << std::min(device.silences, 16U), kSitOutMost);
+    ++device.silences;
     device.work.reset();
     device.tables.reset();
     for (std::size_t p = 0; p < device.lanes.ports.size(); ++p) {
@@ -328,11 +346,18 @@ void LaneSurvey::take(Device& device, const Completion& completion) {
     ++work.step;
 }
 
-/// Refused twice. Of a question that is the word on all further ones of its kind about this port; of a Set,
-/// on all of its kind.
+/// Refused twice. Of a question that is the word on all further ones of its kind about this port; of an
+/// optimised Set, on all of these: what is left is planned again, row by row; of another Set, on all of its
+/// kind.
 void LaneSurvey::pass_over(Device& device, const Completion& completion) {
     Work& work = *device.work;
     if (completion.request.method == mad::Method::set) {
+        if (!work.writes.empty() && work.writes.front().optimised()) {
+            device.row_by_row = true;
+            device.lanes.optimised = false;
+            work.writes = plan_lanes(device.lanes, work.tables).writes;
+            return;
+        }
         work.refused = completion.status;
         std::erase_if(work.writes, [&](const LaneWrite& write) {
             return write.attribute == completion.request.attribute;
@@ -355,7 +380,7 @@ void LaneSurvey::tell_silent() {
         }
     }
     if (!finding.nodes.empty()) {
-        finding.text = "no answer about lane tables: left out until they change";
+        finding.text = "no answer about lane tables: left out, and asked again after later sweeps";
         findings_.push_back(std::move(finding));
     }
 }

@@ -10,6 +10,9 @@
 // ports (911,754 mappings) take three minutes, 13,284 nodes eight. A window instead of a rate alone, because
 // a device that is slow or dead holds up nobody but itself. An open question also keeps anything else away
 // from its device: optimised Sets must come one at a time.
+//
+// Who does not answer is left out for 1, 2, 4, ... and at most 64 sweeps that set the fabric up, so that a
+// device that was out of reach is read later, and one that is mute about lanes costs next to nothing.
 #pragma once
 
 #include <array>
@@ -58,9 +61,8 @@ public:
 
     /// When ask() has questions; empty: nothing is left, or all are open.
     [[nodiscard]] std::optional<base::Instant> due() const;
-    /// `fabric`: the one followed last, or its equal. No more than kWindow questions.
-    void ask(const fabric::Fabric& fabric, std::uint16_t epoch, base::Instant now,
-             std::vector<mad::Request>& out);
+    /// No more than kWindow questions, to devices where follow() saw them last.
+    void ask(std::uint16_t epoch, base::Instant now, std::vector<mad::Request>& out);
     /// An answer that a sweep overtook does not count: the device may have been reset meanwhile.
     enum class Validity : std::uint8_t { counts, overtaken };
     void on(const mad::Completion& completion, Validity validity);
@@ -85,10 +87,14 @@ private:
     };
     struct Device {
         LaneDevice lanes;
+        mad::DrPath path;
         std::bitset<256> unread;  ///< ports
         Tables tables;            ///< null: not read
         std::unique_ptr<Work> work;
-        bool silent = false;
+        bool silent = false;      ///< left out
+        unsigned silences = 0;    ///< how often in a row
+        unsigned sits_out = 0;    ///< so many calls of follow() more, while silent
+        bool row_by_row = false;  ///< it refused an optimised Set
     };
     struct Slot {
         mad::Guid device{};  ///< 0: none

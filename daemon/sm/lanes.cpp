@@ -1,4 +1,4 @@
-// The survey of lane tables: when it may ask, and what it says.
+// Lane tables: when the survey may ask and what it says; what the routes needed and devices took.
 #include "base/check.hpp"
 #include "daemon/sm/subnet_manager.hpp"
 
@@ -41,7 +41,7 @@ void SubnetManager::ask_lanes(base::Instant now) {
         survey_.follow(*fabric_);
     }
     std::vector<mad::Request> questions;
-    survey_.ask(*fabric_, epoch_, now, questions);
+    survey_.ask(epoch_, now, questions);
     for (mad::Request& question : questions) {
         const bool taken = mads_.submit(std::move(question));
         IBF_CHECK(taken, "the transaction table refused a request although it had room");
@@ -67,6 +67,53 @@ void SubnetManager::tell_lanes(base::Instant now, Effects& out) {
         announce(severity, std::string(kind), fmt::format("{}{}: {}", name_of(guid), others, finding.text),
                  guid, finding.port, now, out);
     }
+}
+
+/// As tables are believed (unknown_tables): after a clean stop, of devices that kept what this SM gave them.
+void SubnetManager::believe_stored_lanes() {
+    for (const fabric::Node& node : working_->nodes) {
+        const std::size_t last = node.is_switch() ? 0 : node.ports.size() - 1;
+        for (std::size_t p = node.is_switch() ? 0 : 1; p <= last && stored_clean_; ++p) {
+            const mad::PortInfo& info = node.ports[p].info;
+            const bool kept = node.is_switch()
+                                  ? trusts_stored(node)
+                                  : stored_sm_lid_ != mad::kLidNone && info.sm_lid == stored_sm_lid_ &&
+                                        info.state == mad::PortState::active;
+            const auto stored =
+                stored_lanes_.find(fabric::lid_owner(node, mad::PortNum{static_cast<std::uint8_t>(p)}));
+            if (node.ports[p].known && kept && stored != stored_lanes_.end()) {
+                lanes_acknowledged_.insert(*stored);
+            }
+        }
+    }
+    stored_lanes_.clear();
+}
+
+void SubnetManager::keep_lanes(const Programmer& done, base::Instant now, Effects& out) {
+    const LanesAcknowledged before = lanes_acknowledged_;
+    done.lanes().keep(lanes_acknowledged_);
+    lanes_plain_.insert(done.plain_lanes().begin(), done.plain_lanes().end());
+    report_.lane_sets = done.lanes().sets();
+    for (const LaneJob& job : done.lanes().jobs()) {
+        survey_.forget(job.owner);  // what it read there is no longer so
+        if (!job.lacking.empty()) {
+            const mad::Guid guid = working_->nodes[job.at.node].guid();
+            announce(Severity::error, "lanes-lacking",
+                     fmt::format("{}: lanes of the {} engine are not set up: {}", name_of(guid),
+                                 routes_->routes.engine, job.lacking),
+                     guid, job.at.port, now, out);
+        }
+    }
+    if (lanes_acknowledged_ == before) {
+        return;
+    }
+    db::LanesRecord record;
+    for (const auto& [owner, prints] : lanes_acknowledged_) {
+        for (const auto& [exit, print] : prints) {
+            record.rows.push_back({owner, mad::PortNum{exit}, print});
+        }
+    }
+    out.emplace_back(Persist{{std::move(record)}});
 }
 
 }  // namespace ibf::sm

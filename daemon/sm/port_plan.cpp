@@ -42,10 +42,6 @@ void plan_addresses(const PortPlanInput& input, PortRef ref, PortTarget& target)
     mix(input.config.subnet_prefix, target);
 }
 
-std::uint8_t link_vls(const Port& a, const Port& b, const SmConfig& config) {
-    return std::max<std::uint8_t>(1, std::min({a.info.vl_cap, b.info.vl_cap, config.operational_vls_max}));
-}
-
 void plan_link(const PortPlanInput& input, const Node& node, const Port& port, PortTarget& target) {
     const Port& peer = input.fabric.port(port.peer);
     const SmConfig& config = input.config;
@@ -100,6 +96,10 @@ void plan_rate(const PortPlanInput& input, const Node& node, const mad::PortInfo
 }
 
 }  // namespace
+
+std::uint8_t link_vls(const Port& a, const Port& b, const SmConfig& config) {
+    return std::max<std::uint8_t>(1, std::min({a.info.vl_cap, b.info.vl_cap, config.operational_vls_max}));
+}
 
 PortTarget plan_port(const PortPlanInput& input, PortRef ref) {
     const Node& node = input.fabric.nodes[ref.node];

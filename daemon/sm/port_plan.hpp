@@ -33,6 +33,9 @@ struct PortPlanInput {
 /// `ref`: a linked port, or switch port 0.
 [[nodiscard]] PortTarget plan_port(const PortPlanInput& input, fabric::PortRef ref);
 
+/// OperationalVLs code (1..5) of a link: what both ends have, within policy.
+[[nodiscard]] std::uint8_t link_vls(const fabric::Port& a, const fabric::Port& b, const SmConfig& config);
+
 /// The P_Key table a port shall have: what it has, plus full membership of the default partition, in place of
 /// a limited one or in the first free entry; no other index moves. Empty vector: nothing to write.
 struct PKeyChange {

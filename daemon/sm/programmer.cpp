@@ -49,6 +49,7 @@ Programmer::Programmer(ProgramInput input) : input_(std::move(input)) {
         groups_plan_ =
             plan_mfts(input_.view->topology, input_.groups_in_force, input_.groups, input_.groups_unknown);
     }
+    lanes_ = LaneSetup(std::move(input_.lanes));
     begin(input_.scope == RunScope::reregister ? Stage::reregister : Stage::switches);
 }
 
@@ -67,9 +68,10 @@ void Programmer::empty_unreadable() {
 }
 
 std::string_view Programmer::name(Stage stage) {
-    constexpr std::array<std::string_view, 12> kNames{
-        "switch set-up", "P_Keys",    "tables (drop)",  "tables",  "left multicast", "groups (drop)",
-        "groups",        "arm links", "activate links", "recheck", "reregister",     "done"};
+    constexpr std::array<std::string_view, 14> kNames{
+        "switch set-up",  "P_Keys",        "lanes",      "tables (drop)", "tables",
+        "left multicast", "groups (drop)", "groups",     "arm links",     "lanes of new links",
+        "activate links", "recheck",       "reregister", "done"};
     return kNames[static_cast<std::size_t>(stage)];
 }
 
@@ -78,6 +80,9 @@ void Programmer::begin(Stage stage) {
     cursor_ = 0;
     walk_ = {0, 1};
     spill_.clear();
+    if (stage == Stage::lanes_of_new_links) {
+        lanes_.begin_rest();
+    }
 }
 
 bool Programmer::advance() {
@@ -129,6 +134,8 @@ void Programmer::skip(const mad::Request& request) {
         groups_doubtful_.insert(blocks[tag.index].switch_index);
     } else if (stage_ == Stage::reregister) {
         not_reregistered_.push_back({tag.index, mad::PortNum{tag.port}});
+    } else if (stage_ == Stage::lanes || stage_ == Stage::lanes_of_new_links) {
+        lanes_.failed(tag.index);
     } else if (stage_ == Stage::lft_drop) {
         held_blocks_.insert(plan_.drops[tag.index].block);  // it may well go on forwarding by its old entries
     }
@@ -143,6 +150,8 @@ std::optional<mad::Request> Programmer::next_of_stage() {
         switch (stage_) {
             case Stage::switches: request = next_switch(); break;
             case Stage::pkeys: request = next_pkey(); break;
+            case Stage::lanes:
+            case Stage::lanes_of_new_links: request = next_lane(); break;
             case Stage::lft_drop:
             case Stage::lft: request = next_lft(); break;
             case Stage::mft: request = next_mft(); break;
@@ -667,6 +676,7 @@ void Programmer::on(const Completion& completion) {
                 fail(ref, fmt::format("P_Key table {}", describe(completion)));
             }
             return;
+        case Ask::lane_set: return on_lane(tag, completion);
         case Ask::lft_drop: return on_lft_drop(tag.index, completion);
         case Ask::lft_set: return on_lft(tag.index, completion);
         case Ask::mft_get:

@@ -5,9 +5,10 @@
 // the Fabric and in the rows in force; what it refused or did not answer marks that device and the run goes
 // on.
 //
-// Stages: switch set-up (SwitchInfo, port 0) - P_Keys - LFT entries through drop - LFT blocks - MFT blocks
-// that somebody left behind, emptied - MFT entries of groups whose tree moves through empty - MFT blocks -
-// configure and arm - activate - recheck (ports of switches whose change bit could only be cleared after
+// Stages: switch set-up (SwitchInfo, port 0) - P_Keys - lane tables that the routes need - LFT entries
+// through drop - LFT blocks - MFT blocks that somebody left behind, emptied - MFT entries of groups whose
+// tree moves through empty - MFT blocks - configure and arm - lane tables of devices whose links had no
+// OperationalVLs before - activate - recheck (ports of switches whose change bit could only be cleared after
 // their ports had been read). Runs between sweeps take some of them alone: multicast groups, or the last
 // stage, that asks hosts to register with the SA anew.
 #pragma once
@@ -24,6 +25,7 @@
 
 #include "daemon/fabric/fabric.hpp"
 #include "daemon/sm/config.hpp"
+#include "daemon/sm/lane_setup.hpp"
 #include "daemon/sm/lft_plan.hpp"
 #include "daemon/sm/mft_plan.hpp"
 #include "daemon/sm/port_plan.hpp"
@@ -59,6 +61,7 @@ struct ProgramInput {
     MftRows groups_in_force;                 ///< by SwitchIndex, as acknowledged
     MftRows groups;                          ///< as wanted
     std::set<std::uint32_t> groups_unknown;  ///< switches whose multicast table holds nobody knows what
+    std::vector<LaneJob> lanes;              ///< lane tables that the routes need
     RunScope scope = RunScope::whole;
     /// Adapters' ports whose clients must register anew. In a whole run they are left as they are: a run of
     /// that scope tells them this SM's LID and asks them in one Set. Ascending.
@@ -77,12 +80,14 @@ public:
     enum class Stage : std::uint8_t {
         switches,
         pkeys,
+        lanes,
         lft_drop,
         lft,
         mft,
         group_drop,
         groups,
         arm,
+        lanes_of_new_links,
         activate,
         recheck,
         reregister,
@@ -113,6 +118,9 @@ public:
     [[nodiscard]] std::uint64_t port_sets() const { return port_sets_; }
     [[nodiscard]] std::uint64_t pkey_sets() const { return pkey_sets_; }
     [[nodiscard]] std::uint64_t bounces() const { return bounces_; }
+    [[nodiscard]] const LaneSetup& lanes() const { return lanes_; }
+    /// Owners that refused an optimised SL2VL Set.
+    [[nodiscard]] const std::set<mad::Guid>& plain_lanes() const { return plain_lanes_; }
     [[nodiscard]] RunScope scope() const { return input_.scope; }
     /// Ports that did not answer when they were asked to register anew.
     [[nodiscard]] const std::vector<fabric::PortRef>& not_reregistered() const { return not_reregistered_; }
@@ -131,6 +139,8 @@ private:
     void empty_unreadable();
     std::optional<mad::Request> next_switch();
     std::optional<mad::Request> next_pkey();
+    std::optional<mad::Request> next_lane();
+    void on_lane(const Tag& tag, const mad::Completion& completion);
     std::optional<mad::Request> next_lft();
     std::optional<mad::Request> next_mft();
     void on_mft(fabric::PortRef ref, const mad::Completion& completion);
@@ -174,6 +184,8 @@ private:
 
     ProgramInput input_;
     LftPlan plan_;
+    LaneSetup lanes_;
+    std::set<mad::Guid> plain_lanes_;
     std::set<std::uint16_t> held_blocks_;  ///< blocks of which some switch did not take its drop
     Stage stage_ = Stage::switches;
     std::size_t cursor_ = 0;

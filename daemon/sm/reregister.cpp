@@ -27,8 +27,8 @@ void SubnetManager::note_lost_clients() {
                 lost_clients_.erase(owner);        // they register when it is Active
                 reregister_refused_.erase(owner);  // its driver may be another one when it is back
             }
-            if (has_clients && (info.sm_lid != sm_lid_ || !clients_known_) &&
-                !reregister_refused_.contains(owner)) {
+            const bool unknown = !clients_known_ && node.ports[p].known && met_.insert(owner).second;
+            if (has_clients && (info.sm_lid != sm_lid_ || unknown) && !reregister_refused_.contains(owner)) {
                 lost_clients_.insert(owner);
             }
         }
@@ -47,6 +47,15 @@ std::vector<PortRef> SubnetManager::ports_of_lost_clients() const {
         }
     }
     return ports;
+}
+
+void SubnetManager::plan_reregister(base::Instant now) {
+    if (ports_of_lost_clients().empty()) {
+        clients_heard_ = true;
+        return;
+    }
+    constexpr base::Duration kShown = std::chrono::milliseconds{100};  // until the SA has this fabric
+    reregister_due_ = reregister_due_.value_or(now + kShown);
 }
 
 void SubnetManager::start_reregister(base::Instant now) {
@@ -71,6 +80,7 @@ void SubnetManager::end_reregister(const Programmer& done, base::Instant now, Ef
     announce(Severity::info, "reregister",
              fmt::format("{} port(s) were asked to register with the SA anew", done.port_sets()), {}, {}, now,
              out);
+    clients_heard_ = true;
     end_short_run();
     if (!done.failures().empty()) {
         retry_later("a port refused to register anew: it is told the SM's LID alone", now);

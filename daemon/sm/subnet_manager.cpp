@@ -45,9 +45,14 @@ SubnetManager::SubnetManager(SmStart start)
       stored_tables_(std::move(start.stored.tables)),
       stored_clean_(start.stored.clean_stop),
       stored_sm_lid_(start.stored.sm_lid),
-      clients_known_(!start.stored.sa_state.empty()),
+      clients_known_(start.clients_known),
+      clients_heard_(start.clients_known),
       events_(start.stored.last_event_id),
-      last_sweep_id_(start.stored.last_sweep_id) {}
+      last_sweep_id_(start.stored.last_sweep_id) {
+    for (const db::LaneRow& row : start.stored.lanes) {
+        stored_lanes_[row.owner][row.exit.value()] = row.print;
+    }
+}
 
 void SubnetManager::begin(base::Instant now, Effects& out) {
     set_mode(SmMode::sweeping, "starting");
@@ -410,6 +415,7 @@ void SubnetManager::end_discovery(base::Instant now, Effects& out) {
     change_unread_ = std::move(result.change_unread);
     for (const mad::Guid owner : result.reset) {
         survey_.forget(owner);
+        lanes_acknowledged_.erase(owner);
     }
     discovery_incomplete_ = result.incomplete;
     light_count_ = 0;
@@ -464,6 +470,7 @@ void SubnetManager::assign(base::Instant now, Effects& out) {
     lids_ = std::move(plan.lids);
     view_ = std::make_shared<fabric::TopologyView>(fabric::topology_of(*working_, lids_));
     view_fabric_ = working_;
+    believe_stored_lanes();
     const std::vector<std::uint32_t> unknown = unknown_tables();
     if (unknown.empty()) {
         return start_routing(now, out);
@@ -557,7 +564,10 @@ void SubnetManager::start_routing(base::Instant now, Effects& out) {
         previous = std::move(stored);
     }
     phase_.emplace<Routing>(Routing{previous});
-    out.emplace_back(ComputeRoutes{epoch_, view_, previous, config_->routing});
+    routing::RouteOptions options = config_->routing;
+    options.vls_max = static_cast<std::uint8_t>(
+        std::min<unsigned>(options.vls_max, mad::vl_count(config_->operational_vls_max)));
+    out.emplace_back(ComputeRoutes{epoch_, view_, previous, std::move(options)});
 }
 
 void SubnetManager::on_routes(std::uint16_t epoch, RoutesResult result, base::Instant now, Effects& out) {
@@ -611,6 +621,8 @@ void SubnetManager::start_programming(base::Instant now, Effects& out) {
         input.clear_change.insert(working_->nodes[index].guid());
     }
     input.strange_mft = strange_mft_;
+    input.lanes =
+        plan_lane_setup({*working_, *view_, routes_->routes, *config_, lanes_acknowledged_, lanes_plain_});
     add_groups(input);
     groups_due_.reset();  // who joins from here on is due a run of its own
     input.reregister = ports_of_lost_clients();
@@ -664,6 +676,7 @@ void SubnetManager::keep_tables(const RowsInForce& rows, Effects& out) {
 void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& out) {
     keep_tables(done.rows_in_force(), out);
     keep_groups(done);
+    keep_lanes(done, now, out);
     report_.lft_blocks_written = done.lft_blocks();
     report_.port_sets = done.port_sets();
     report_.pkey_sets = done.pkey_sets();
@@ -688,11 +701,7 @@ void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& o
     settled_ = fabric_;
     ++settled_sweeps_;
     survey_from_ = now + kRest;
-    clients_known_ = true;
-    if (!ports_of_lost_clients().empty()) {
-        constexpr base::Duration kShown = std::chrono::milliseconds{100};  // until the SA has this fabric
-        reregister_due_ = reregister_due_.value_or(now + kShown);
-    }
+    plan_reregister(now);
     out.emplace_back(Persist{{fabric_record()}});
     const bool first = mode_ != SmMode::up;
     set_mode(SmMode::up, done.failures().empty()

@@ -44,6 +44,7 @@ using RoutesResult = base::Result<routing::RouteOutcome>;
 struct SmStart {
     std::shared_ptr<const SmConfig> config;
     db::Stored stored;
+    bool clients_known = false;  ///< the SA has all that clients left with it
     mad::LocalPort local;
     base::Instant now;
     base::WallTime wall;  ///< real time at `now`
@@ -79,6 +80,9 @@ public:
     [[nodiscard]] fabric::SmMode mode() const { return mode_; }
     /// How often a sweep has set the fabric up whole. Joins and leaves between sweeps do not count.
     [[nodiscard]] std::uint64_t settled_sweeps() const { return settled_sweeps_; }
+    /// The SA has what clients left with it, or they have been asked to register anew. True for good, once it
+    /// is.
+    [[nodiscard]] bool clients_heard() const { return clients_heard_; }
 
 private:
     struct Idle {};
@@ -116,6 +120,8 @@ private:
     void ask_lanes(base::Instant now);
     void on_lanes(const mad::Completion& completion);
     void tell_lanes(base::Instant now, Effects& out);
+    void believe_stored_lanes();
+    void keep_lanes(const Programmer& done, base::Instant now, Effects& out);
 
     // Sweeps.
     void want_sweep(SweepScope scope, std::string reason, base::Instant not_before);
@@ -141,6 +147,7 @@ private:
     /// What it wrote is part of the settled fabric.
     void end_short_run();
     void note_lost_clients();
+    void plan_reregister(base::Instant now);
     [[nodiscard]] std::vector<fabric::PortRef> ports_of_lost_clients() const;
     void start_reregister(base::Instant now);
     void end_reregister(const Programmer& done, base::Instant now, Effects& out);
@@ -213,6 +220,9 @@ private:
     std::map<mad::Guid, Programmed> programmed_;
     TableAudit audit_;
     std::vector<mad::Guid> audit_findings_;  ///< to be told
+    LanesAcknowledged lanes_acknowledged_;   ///< lane tables that routes needed
+    LanesAcknowledged stored_lanes_;         ///< until the first sweep has asked whom to believe
+    std::set<mad::Guid> lanes_plain_;        ///< devices that refuse optimised SL2VL Sets
     LaneSurvey survey_;
     base::Instant survey_from_{};        ///< it looks at a fabric that was set up not before
     std::uint64_t surveyed_sweeps_ = 0;  ///< settled_sweeps() when the survey was last shown the fabric
@@ -222,8 +232,10 @@ private:
     MulticastGroups groups_;
     std::map<mad::Guid, MftRow> groups_programmed_;  ///< multicast tables that are known, by switch
     std::optional<base::Instant> groups_due_;
-    bool clients_known_ = false;        ///< the SA has what clients had left with it, or began with them
-    std::set<mad::Guid> lost_clients_;  ///< ports whose clients must register anew, and do not know it
+    const bool clients_known_;                ///< from the start the SA had what clients had left with it
+    bool clients_heard_;                      ///< or those that were there have been asked to register anew
+    std::set<mad::Guid> met_;                 ///< ports seen since the start, where clients were not known
+    std::set<mad::Guid> lost_clients_;        ///< ports whose clients must register anew, and do not know it
     std::set<mad::Guid> reregister_refused_;  ///< ports that are not asked again
     std::optional<base::Instant> reregister_due_;
     std::shared_ptr<const fabric::Fabric> settled_;  ///< last set up whole

@@ -31,6 +31,7 @@ enum class Ask : std::uint8_t {
     switch_info_set,
     port0_set,
     pkey_set,
+    lane_set,
     lft_drop,
     lft_set,
     mft_get,

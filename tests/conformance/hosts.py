@@ -4,18 +4,20 @@
     hosts.py --build BUILD_DIR --spec SPEC [--hosts N] [--sources N] [--only CHECKS]
 
 They come up at once, join, resolve each other and subscribe; then the fabric and the SM have accidents: hosts unplugged, a
-subscriber that dies, a cable pulled, the SM killed, hung, stopped, moved to another node, robbed of its state; at last lost
-packets. --sources: the paths of N ports besides, a table each. Every path is walked on the switches' own tables, every tree
-too. Exit code 77: skipped, with the reason printed.
+subscriber that dies, a cable pulled, the SM killed, hung, stopped, moved to another node, killed with its database behind,
+robbed of its state; at last lost packets. --sources: the paths of N ports besides, a table each. Every path is walked on the
+switches' own tables, every tree too. Exit code 77: skipped, with the reason printed.
 """
 
 import argparse
+import contextlib
 import ipaddress
 import json
 import os
 import select
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -516,6 +518,23 @@ def check_moved(scene):
     return f"all joined and subscribed once more; LIDs as before; {scene.require_trees()}"
 
 
+def check_behind(scene):
+    """C52: a host registers while the database is locked, then the SM is killed. What is stored is whole, and old: all hosts
+    are asked to register anew."""
+    with contextlib.closing(sqlite3.connect(os.path.join(scene.manager.state, "ibfabric.db"))) as database:
+        database.execute("BEGIN IMMEDIATE")
+        for do in ("stop", "start"):
+            scene.hosts[0].ask(do)
+        wait_for("the host joins", JOIN_SECONDS, lambda: all_joined(scene))
+        before = scene.joins()
+        scene.manager.kill()
+    scene.manager.start()
+    scene.manager.wait_up()
+    wait_for("everybody joins", JOIN_SECONDS, lambda: all_joined(scene))
+    require_registered_once_more(scene, before)
+    return f"all joined and subscribed once more; {scene.require_trees()}"
+
+
 def check_robbed(scene):
     """C52: the SM has lost what clients left with it, at the same LID: they are asked to register anew, and all is there."""
     before = scene.joins()
@@ -591,8 +610,8 @@ def check_loss(scene):
 CHECKS = (("start", check_start), ("resolve", check_resolve), ("MPI", check_start_up_of_mpi), ("srp", check_srp_search),
           ("other askers", check_other_askers), ("refusals", check_refusals), ("unplugged", check_unplugged), ("host back", check_host_back),
           ("trap 144", check_capability_trap), ("dead subscriber", check_dead_subscriber), ("cable", check_cable),
-          ("killed", check_killed), ("silent", check_silent), ("stopped", check_stopped), ("moved", check_moved), ("robbed", check_robbed),
-          ("down and up", check_down_and_up), ("sources", check_sources), ("loss", check_loss))
+          ("killed", check_killed), ("silent", check_silent), ("stopped", check_stopped), ("moved", check_moved),
+          ("behind", check_behind), ("robbed", check_robbed), ("down and up", check_down_and_up), ("sources", check_sources), ("loss", check_loss))
 
 
 def judge(options, sim, folder):

@@ -22,7 +22,7 @@ import judges
 import sim_process as strangers
 from fabric_sim import FabricSim, OpenSm, find_opensm
 from ibsim import missing_programs
-from sa import GROUP, LOSS, SETTLED_SECONDS, Ours, Truth, dumps, member_request, require
+from sa import GROUP, LOSS, SETTLED_SECONDS, Ours, Truth, dumps, lane_records, member_request, require
 from sim_process import records, report
 
 SKIPPED = 77
@@ -62,6 +62,11 @@ TABLES = {
     "group": (("-g",), (
         ("MGID", "MGID", gid), ("MLID", "Mlid", number), ("Mtu", "Mtu", low(6)), ("P_Key", "pkey", number),
         ("Rate", "Rate", low(6)), ("SL", "SL", number))),
+    "sl2vl": (("SL2VLTableRecord",), (
+        ("LID", "LID", int), ("InputPortNum", "InPort", int), ("OutputPortNum", "OutPort", int),
+        *((f"SL{sl}toVL", sl, int) for sl in range(16)))),
+    "vlarb": (("VLArbitrationTableRecord",), (
+        ("LID", "LID", int), ("OutputPortNum", "Port", int), ("BlockNum", "Block", int), ("VLArbitrationTable", "entries", tuple))),
     "guid": (("GUIDInfoRecord",), (("LID", "LID", number), ("BlockNum", "Block", number))),
     "inform": (("InformInfoRecord",), ()),
     "service": (("ServiceRecord",), ()),
@@ -95,7 +100,19 @@ def as_number(value):
         return int(value, 16)
     if isinstance(value, str) and value.count(":") == 7:
         return gid(value)
-    return value
+    return tuple(value) if isinstance(value, list) else value
+
+
+def lanes(text):
+    """saquery's dumps of lane tables: beside its names the lanes by SL, or the octets of an arbitration block."""
+    found = []
+    for row, lines in lane_records(text, ("LID", "InPort", "OutPort", "Port", "Block")):
+        octets = [octet for vls, weights in zip(lines[::2], lines[1::2]) for entry in zip(vls, weights) for octet in entry]
+        found.append({**row, **dict(enumerate(lines[0])), "entries": octets})
+    return found
+
+
+READERS = {"group": dumps, "sl2vl": lanes, "vlarb": lanes}
 
 
 def compare(what, theirs, ours):
@@ -118,7 +135,7 @@ def check_table(client, kind):
 def compare_table(client, kind):
     words, fields = TABLES[kind]
     said = client.sim.run(client.node, "saquery", *words)
-    rows = dumps(said) if kind == "group" else records(said)
+    rows = READERS.get(kind, records)(said)
     theirs = collections.Counter(tuple(read(row[name]) for _, name, read in fields) for row in rows)
     ours = collections.Counter(tuple(as_number(row[name]) for name, _, _ in fields) for row in client.records(kind))
     return f"{compare(kind, theirs, ours)} records"
@@ -286,6 +303,7 @@ def main():
     def ours(sim, node, folder):
         manager = Ours(sim, options.build, node, folder)
         manager.wait_up()
+        manager.wait_lanes()
         return manager
 
     def opensm(sim, node, folder):

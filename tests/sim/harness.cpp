@@ -48,6 +48,7 @@ void Lab::start() {
     sm::SmStart begin;
     begin.config = std::make_shared<const sm::SmConfig>(options_.config);
     begin.stored = stored;
+    begin.clients_known = stored.sa_edition.has_value();
     begin.local = sim.local_port(client);
     begin.now = now;
     begin.wall = kWall + std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch());
@@ -112,6 +113,7 @@ void Lab::execute(sm::Effects& effects) {
                                   effects);
                 },
                 [&](sm::Persist& e) { persist(e.batch); },
+                [](sm::MarkEdition&) {},
                 [&](sm::Announce& e) {
                     say(fmt::format("{} {}: {}", fabric::to_string(e.event.severity), e.event.kind,
                                     e.event.text));
@@ -128,12 +130,13 @@ void Lab::persist(const db::Batch& batch) {
     ++persisted;
     for (const db::Record& record : batch) {
         std::visit(Overload{
-                       [this](const db::FabricRecord&) { stored.sa_state = "what clients left"; },
+                       [this](const db::FabricRecord&) { stored.sa_edition = 1; },
                        [&](const db::LidsRecord& r) { stored.lids = r.lids; },
                        [&](const db::TableRecord& r) { stored.tables.insert_or_assign(r.switch_guid, r); },
                        [&](const db::TableForgetRecord& r) { stored.tables.erase(r.switch_guid); },
                        [&](const db::SweepRecord& r) { stored.last_sweep_id = r.id; },
                        [&](const db::EventRow& r) { stored.last_event_id = r.id; },
+                       [this](const db::LanesRecord& lanes) { stored.lanes = lanes.rows; },
                        [this](const db::SaStateRecord& state) { stored.sa_state = state.text; },
                        [&](const db::CleanStopRecord& r) {
                            stored.clean_stop = r.clean;

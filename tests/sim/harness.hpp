@@ -90,6 +90,8 @@ public:
     sim::Simulator sim;
     sim::Simulator::ClientId client = 0;
     db::Stored stored;
+    bool clients_known =
+        false;  ///< the next start() finds what clients left with the SA; so it does once an SM was up
     base::Instant now{};
     std::unique_ptr<sm::SubnetManager> sm;
     std::vector<fabric::EventRecord> announced;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
 #include <set>
 
 #include "daemon/core/core.hpp"
@@ -42,12 +43,17 @@ public:
     void start_master(const std::string& host) {
         core.reset();
         inbox_.clear();
-        client_ = sim.join(host, 0, [this](mad::WireMad&& mad) { inbox_.push_back(std::move(mad)); }).value();
+        if (!ports_.contains(host)) {
+            const auto deliver = [this](mad::WireMad&& mad) { inbox_.push_back(std::move(mad)); };
+            ports_[host] = sim.join(host, 0, deliver).value();
+        }
+        client_ = ports_.at(host);
         sim.set_is_sm(client_, true);
         CoreStart start;
         start.sm.config = std::make_shared<const sm::SmConfig>();
         start.sm.local = sim.local_port(client_);
         start.sm.stored.sa_state = stored_sa_;
+        start.sm.stored.sa_edition = marked_;
         start.sm.now = now;
         core = std::make_unique<Core>(std::move(start));
         Effects effects;
@@ -75,6 +81,8 @@ public:
     }
     /// What the next master finds in its database.
     void store(std::string sa_state) { stored_sa_ = std::move(sa_state); }
+    [[nodiscard]] const std::string& stored() const { return stored_sa_; }
+    void inject(const std::string& faults) { sim.schedule(sim::parse_faults(faults, "test").value()); }
     /// Of a host's first port.
     [[nodiscard]] mad::Gid gid(const std::string& host) const {
         const routing::NetlistNode& node = sim.netlist().nodes[sim.locate(host, 0).value().node];
@@ -110,6 +118,8 @@ private:
             } else if (const auto* ask = std::get_if<sm::ComputeRoutes>(&effect)) {
                 handle(RoutesReady{ask->epoch,
                                    routing::route(ask->view->topology, ask->previous.get(), ask->options)});
+            } else if (const auto* mark = std::get_if<sm::MarkEdition>(&effect)) {
+                marked_ = mark->edition;
             } else if (const auto* persist = std::get_if<sm::Persist>(&effect)) {
                 for (const auto& record : persist->batch) {
                     if (const auto* state = std::get_if<db::SaStateRecord>(&record)) {
@@ -121,8 +131,10 @@ private:
     }
 
     sim::Simulator::ClientId client_ = 0;
+    std::map<std::string, sim::Simulator::ClientId> ports_;  ///< by host: of the masters
     std::vector<mad::WireMad> inbox_;
     std::string stored_sa_;
+    std::optional<std::uint64_t> marked_;
 };
 
 /// A host as Linux is one: it asks the SA at the SM LID that its port was given last, and subscribes anew
@@ -248,6 +260,7 @@ TEST(FieldCase, C94_refusals_are_kept_newest_first) {
         host.send(join_of(broadcast, port, 0x77));
         fabric.run(milliseconds{10});
     }
+    fabric.run(milliseconds{100});
     const auto one = fabric.core->snapshot(fabric.now)->join_refusals;
     ASSERT_EQ(one.size(), 1U);
     EXPECT_EQ(one[0].times, 3U);
@@ -262,10 +275,112 @@ TEST(FieldCase, C94_refusals_are_kept_newest_first) {
         host.send(join_of(mgid, port, 2));
         fabric.run(milliseconds{2});
     }
+    fabric.run(milliseconds{100});
     const auto many = fabric.core->snapshot(fabric.now)->join_refusals;
     EXPECT_EQ(many.size(), 64U);
     EXPECT_EQ(many[0].mgid.interface_id, mad::Guid{199});
     EXPECT_EQ(many[63].mgid.interface_id, mad::Guid{136});
+}
+
+// A host that is refused a thousand times a second costs a snapshot ten times a second.
+TEST(SaCore, RefusalsAloneAreShownNowAndThen) {
+    Fabric fabric;
+    Host host(fabric, "h2");
+    fabric.start_master("h1");
+    fabric.run(seconds{2});
+    const mad::SaMad refused =
+        join_of(mad::ipoib_broadcast(mad::kPKeyDefaultFull, mad::kScopeLinkLocal), fabric.gid("h2"), 0x77);
+    host.send(refused);
+    fabric.run(seconds{1});  // the first is told as an event
+    auto shown = fabric.core->snapshot(fabric.now);
+    int snapshots = 0;
+    for (int i = 0; i < 500; ++i) {
+        host.send(refused);
+        fabric.run(milliseconds{1});
+        const auto next = fabric.core->snapshot(fabric.now);
+        snapshots += next == shown ? 0 : 1;
+        shown = next;
+    }
+    EXPECT_GE(snapshots, 4);
+    EXPECT_LE(snapshots, 5);
+    fabric.run(milliseconds{100});
+    EXPECT_EQ(fabric.core->snapshot(fabric.now)->join_refusals.at(0).times, 501U);
+}
+
+/// A master whose host h2 has subscribed, and that can be killed and started anew at the same LID.
+class SaRestart : public ::testing::Test {
+protected:
+    SaRestart() : host(fabric, "h2") {
+        fabric.start_master("h1");
+        fabric.run(seconds{2});
+        subscribe(seconds{1});
+        EXPECT_EQ(host.answers.size(), 1U);
+    }
+    void subscribe(base::Duration then) {
+        host.send(inform_of(64 + traps_++));
+        fabric.run(then);
+    }
+    void restart(base::Duration then) {
+        fabric.kill_master();
+        fabric.start_master("h1");
+        fabric.run(then);
+    }
+
+    Fabric fabric;
+    Host host;
+    std::uint64_t traps_ = 0;
+};
+
+// C52: killed after what was told had been written: nobody has to register anew.
+TEST_F(SaRestart, NobodyIsAskedWhereTheStateIsTheLast) {
+    for (int i = 0; i < 3; ++i) {
+        restart(seconds{5});
+        EXPECT_EQ(host.reregistrations, 0U);
+        EXPECT_EQ(fabric.tables()->subscriptions.size(), 1U);
+    }
+}
+
+// Killed between the answer and the write: what is stored is whole, and old.
+TEST_F(SaRestart, AllAreAskedOnceWhereTheStateIsOld) {
+    const std::string before = fabric.stored();
+    subscribe(milliseconds{50});
+    ASSERT_EQ(host.answers.size(), 2U);
+    ASSERT_EQ(fabric.stored(), before);
+    restart(seconds{5});
+    EXPECT_EQ(host.reregistrations, 1U);
+    restart(seconds{5});
+    EXPECT_EQ(host.reregistrations, 1U) << "whoever was asked registers by himself";
+}
+
+// The database was locked, and went on from an older state; or a copy of yesterday's was put back.
+TEST_F(SaRestart, AnOlderStateIsNotTheLast) {
+    const std::string yesterday = fabric.stored();
+    subscribe(seconds{1});
+    ASSERT_NE(fabric.stored(), yesterday);
+    fabric.store(yesterday);
+    restart(seconds{5});
+    EXPECT_EQ(host.reregistrations, 1U);
+    EXPECT_EQ(fabric.tables()->subscriptions.size(), 1U) << "what is there serves meanwhile";
+}
+
+TEST_F(SaRestart, ATornStateIsNotTheLast) {
+    fabric.store(fabric.stored().substr(0, fabric.stored().find("subscription")));
+    restart(seconds{5});
+    EXPECT_EQ(host.reregistrations, 1U);
+}
+
+// Killed while hosts are being asked: what is stored lacks what those had left that were not asked yet.
+TEST_F(SaRestart, AStateIsNotTheLastBeforeAllWereAsked) {
+    fabric.store({});
+    fabric.inject("drop h3 attr=PortInfo method=Set");
+    restart(milliseconds{500});
+    const sa::StoredState stored = sa::state_of(fabric.stored(), fabric.now, {});
+    ASSERT_FALSE(stored.tables.groups.empty()) << "written by this run";
+    EXPECT_EQ(stored.edition, 0U);
+    ASSERT_EQ(host.reregistrations, 1U);
+    restart(seconds{30});
+    EXPECT_EQ(host.reregistrations, 2U);
+    EXPECT_GT(sa::state_of(fabric.stored(), fabric.now, {}).edition, 0U) << "h3 was asked, as far as can be";
 }
 
 // C97: groups that share an MLID are one tree, of the members of all; who receives in one of them receives.
@@ -289,7 +404,7 @@ TEST(FieldCase, C97_one_tree_for_the_groups_of_an_mlid) {
     add(1, {{"h1", fabric::kFullMember}, {"h2", fabric::kSendOnlyFullMember}});
     add(2, {{"h2", fabric::kFullMember}, {"h3", fabric::kFullMember}});
     add(3, {{"h4", fabric::kSendOnlyFullMember}});
-    fabric.store(sa::state_text(tables, fabric.now, {}));
+    fabric.store(sa::state_text(tables, 1, fabric.now, {}));
     fabric.start_master("h1");
     fabric.run(seconds{2});
     ASSERT_EQ(fabric.tables()->groups.size(), 4U) << "and the broadcast group";

@@ -1,10 +1,13 @@
 #include "db/database.hpp"
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <csignal>
 
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "tests/unit/db/place.hpp"
 
@@ -48,15 +51,40 @@ TEST(Database, NewFileIsOursAndEmpty) {
     EXPECT_EQ(reader.ask("PRAGMA application_id"), std::to_string(0x69624642));
 }
 
+TEST(Database, WhatCouldNotBeBegunLeavesNothingBehind) {
+    Place place;
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    const auto old_action = std::signal(SIGXFSZ, SIG_IGN);
+    rlimit small = before;
+    small.rlim_cur = 6000;  // the file can be begun, but holds no schema
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+    const auto refused = place.try_open();
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    std::signal(SIGXFSZ, old_action);
+    EXPECT_FALSE(refused.has_value());
+    EXPECT_NE(place.open(), nullptr);
+    EXPECT_TRUE(place.notices.empty()) << place.notices.front() << ": half a file was taken for a torn one";
+}
+
 TEST(Database, EverythingComesBack) {
     Place place;
     LidsRecord two = lids(kHighGuid, 1);
     two.lids[mad::Guid{5}] = {mad::Lid{0xBFF8}, 3};
-    ASSERT_TRUE(place.open()->apply({two, table(kHighGuid, 300, 9), table(7, 0, 1), sweep(3), event(10),
-                                     event(11), CleanStopRecord{true, mad::Lid{6}}}));
+    ASSERT_TRUE(
+        place.open()->apply({two, table(kHighGuid, 300, 9), table(7, 0, 1), sweep(3), event(10), event(11),
+                             LanesRecord{{{mad::Guid{kHighGuid}, mad::PortNum{3}, ~std::uint64_t{0}},
+                                          {mad::Guid{5}, mad::PortNum{0}, 1}}},
+                             CleanStopRecord{true, mad::Lid{6}}}));
     auto database = place.open();
     const Stored stored = database->load().value();
     EXPECT_EQ(stored.lids, two.lids);
+    ASSERT_EQ(stored.lanes.size(), 2U);
+    const auto lane = std::find_if(stored.lanes.begin(), stored.lanes.end(), [](const LaneRow& row) {
+        return row.owner == mad::Guid{kHighGuid} && row.exit == mad::PortNum{3};
+    });
+    ASSERT_NE(lane, stored.lanes.end());
+    EXPECT_EQ(lane->print, ~std::uint64_t{0}) << "all 64 bits";
     ASSERT_EQ(stored.tables.size(), 2U);
     EXPECT_EQ(stored.tables.at(mad::Guid{kHighGuid}).linear_fdb_top, 300);
     EXPECT_EQ(*stored.tables.at(mad::Guid{kHighGuid}).lft, std::vector<std::uint8_t>(301, 9));
@@ -151,16 +179,19 @@ TEST(Database, OlderSchemaIsBroughtUp) {
     auto database = place.open();
     ASSERT_NE(database, nullptr);
     ASSERT_EQ(place.notices.size(), 1U);
-    EXPECT_NE(place.notices[0].find("brought from schema 0 to 2"), std::string::npos) << place.notices[0];
+    EXPECT_NE(place.notices[0].find(fmt::format("brought from schema 0 to {}", kSchemaVersion)),
+              std::string::npos)
+        << place.notices[0];
     ASSERT_TRUE(database->apply({lids(1, 1)}));
     EXPECT_EQ(Stranger(place.path()).ask("SELECT x FROM kept"), "5") << "nothing is lost on the way";
-    EXPECT_EQ(Stranger(place.path()).ask("PRAGMA user_version"), "2");
+    EXPECT_EQ(Stranger(place.path()).ask("PRAGMA user_version"), std::to_string(kSchemaVersion));
 }
 
 TEST(Database, SchemaOneIsBroughtUpAndLosesNothing) {
     Place place;
     ASSERT_TRUE(place.open()->apply({lids(1, 5), table(1, 63, 1)}));
-    Stranger(place.path()).run("DROP TABLE sa; PRAGMA user_version = 1");  // as the first release left it
+    Stranger(place.path())
+        .run("DROP TABLE sa; DROP TABLE lane; PRAGMA user_version = 1");  // as the first release left it
     auto database = place.open();
     ASSERT_NE(database, nullptr);
     EXPECT_TRUE(database->load()->sa_state.empty());
@@ -260,7 +291,7 @@ TEST(Database, ForeignAndNewerFilesAreSetAside) {
     });
     expect_set_aside("it is the database of another program",
                      [](const std::string& path) { Stranger(path).run("PRAGMA application_id = 77"); });
-    expect_set_aside("it is of a newer ibfabricd (schema 99, this one knows 2)",
+    expect_set_aside(fmt::format("it is of a newer ibfabricd (schema 99, this one knows {})", kSchemaVersion),
                      [](const std::string& path) { Stranger(path).run("PRAGMA user_version = 99"); });
 }
 

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <tuple>
 
 #include "routing/netlist.hpp"
 
@@ -34,8 +35,9 @@ Topology FabricMaker::make() const {
             const mad::PortNum port{next_port[at]++};
             const mad::Guid guid{kSwitchGuid + at};
             calls.emplace_back([&builder, end] { builder.add_end_port(end); });
-            calls.emplace_back(
-                [&builder, end, guid, port] { builder.add_link(end.node_guid, end.port, guid, port); });
+            calls.emplace_back([this, &builder, end, guid, port] {
+                builder.add_link(end.node_guid, end.port, guid, port, lanes);
+            });
             ++next_host;
         }
     }
@@ -44,7 +46,7 @@ Topology FabricMaker::make() const {
         const mad::PortNum b_port{next_port[b]++};
         const mad::Guid a_guid{kSwitchGuid + a};
         const mad::Guid b_guid{kSwitchGuid + b};
-        calls.emplace_back([=, &builder] { builder.add_link(a_guid, a_port, b_guid, b_port); });
+        calls.emplace_back([=, this, &builder] { builder.add_link(a_guid, a_port, b_guid, b_port, lanes); });
     }
     for (unsigned at = 0; at < switches; ++at) {
         TopologySwitch item;
@@ -67,7 +69,7 @@ Topology FabricMaker::make() const {
 
 namespace {
 
-using Channel = std::pair<std::uint32_t, unsigned>;  // (switch, exit port)
+using Channel = std::tuple<std::uint32_t, unsigned, unsigned>;  // (switch, exit port, lane)
 
 bool owns(const Topology& topology, std::uint32_t at, unsigned port, std::uint32_t lid) {
     const mad::Lid wanted{static_cast<std::uint16_t>(lid)};
@@ -78,10 +80,11 @@ bool owns(const Topology& topology, std::uint32_t at, unsigned port, std::uint32
     return peer.kind == PortPeer::Kind::end_port && topology.end_ports[peer.index].lids.contains(wanted);
 }
 
-/// Channels of a walk; `arrived` tells how it ended.
+/// Channels of a walk that entered `at` by `input`; `arrived` tells how it ended.
 std::vector<Channel> channels_of(const Topology& topology, const Routes& routes, std::uint32_t at,
-                                 std::uint32_t lid, bool& arrived) {
+                                 mad::PortNum input, std::uint32_t lid, bool& arrived) {
     std::vector<Channel> channels;
+    const std::uint8_t sl = routes.sl(SwitchIndex{at}, mad::Lid{static_cast<std::uint16_t>(lid)});
     for (std::size_t steps = 0; steps <= topology.switches.size(); ++steps) {
         const unsigned port = routes.port(SwitchIndex{at}, mad::Lid{static_cast<std::uint16_t>(lid)});
         const std::vector<PortPeer>& peers = topology.switches[at].peers;
@@ -89,7 +92,9 @@ std::vector<Channel> channels_of(const Topology& topology, const Routes& routes,
             arrived = port < peers.size() && owns(topology, at, port, lid);
             return channels;
         }
-        channels.emplace_back(at, port);
+        const mad::PortNum exit{static_cast<std::uint8_t>(port)};
+        channels.emplace_back(at, port, routes.lane(SwitchIndex{at}, input, exit, sl));
+        input = peers[port].port;
         at = peers[port].index;
     }
     arrived = false;
@@ -147,12 +152,12 @@ SlowVerdict judge_slowly(const Topology& topology, const Routes& routes) {
     SlowVerdict verdict;
     std::map<Channel, std::set<Channel>> waits;
     const auto distances = plain_distances(topology);
-    const auto check = [&](std::uint32_t from, const Destination& to) {
+    const auto check = [&](std::uint32_t from, mad::PortNum input, const Destination& to) {
         if (distances[from][to.switch_index] < 0) {
             return;
         }
         bool arrived = false;
-        const std::vector<Channel> channels = channels_of(topology, routes, from, to.lid, arrived);
+        const std::vector<Channel> channels = channels_of(topology, routes, from, input, to.lid, arrived);
         ++verdict.pairs;
         verdict.unreachable += arrived ? 0 : 1;
         for (std::size_t i = 0; i + 1 < channels.size(); ++i) {
@@ -162,12 +167,12 @@ SlowVerdict judge_slowly(const Topology& topology, const Routes& routes) {
     for (const Destination& to : destinations_of(topology)) {
         for (std::uint32_t end = 0; end < topology.end_ports.size(); ++end) {
             if (end != to.end_port && topology.end_ports[end].lids.count() != 0) {
-                check(topology.end_ports[end].switch_index, to);
+                check(topology.end_ports[end].switch_index, topology.end_ports[end].switch_port, to);
             }
         }
         for (std::uint32_t at = 0; to.end_port != kNoIndex && at < topology.switches.size(); ++at) {
             if (topology.switches[at].lids.count() != 0) {
-                check(at, to);
+                check(at, mad::PortNum{0}, to);
             }
         }
     }
@@ -196,45 +201,15 @@ std::vector<std::vector<int>> plain_distances(const Topology& topology) {
 std::vector<std::uint32_t> walk(const Topology& topology, const Routes& routes, std::uint32_t from,
                                 std::uint32_t lid) {
     bool arrived = false;
-    const std::vector<Channel> channels = channels_of(topology, routes, from, lid, arrived);
+    const std::vector<Channel> channels = channels_of(topology, routes, from, mad::PortNum{0}, lid, arrived);
     if (!arrived) {
         return {};
     }
     std::vector<std::uint32_t> path{from};
-    for (const auto& [at, port] : channels) {
+    for (const auto& [at, port, lane] : channels) {
         path.push_back(topology.switches[at].peers[port].index);
     }
     return path;
-}
-
-void plug_in(TopologyEndPort end, mad::Guid at, TopologyBuilder& out) {
-    out.add_link(end.node_guid, end.port, at, end.switch_port);
-    end.switch_index = kNoIndex;
-    out.add_end_port(std::move(end));
-}
-
-Topology without_switch(const Topology& whole, std::uint32_t gone) {
-    TopologyBuilder builder;
-    for (std::uint32_t at = 0; at < whole.switches.size(); ++at) {
-        if (at != gone) {
-            builder.add_switch(whole.switches[at]);
-        }
-    }
-    for (const TopologyEndPort& end : whole.end_ports) {
-        if (end.switch_index != gone) {
-            plug_in(end, whole.switches[end.switch_index].guid, builder);
-        }
-    }
-    for (const TopologySwitch& item : whole.switches) {
-        for (std::size_t port = 1; port < item.peers.size(); ++port) {
-            const PortPeer& peer = item.peers[port];
-            if (peer.kind == PortPeer::Kind::switch_) {
-                builder.add_link(item.guid, mad::PortNum{static_cast<std::uint8_t>(port)},
-                                 whole.switches[peer.index].guid, peer.port);
-            }
-        }
-    }
-    return builder.build();
 }
 
 Topology without_links(Topology topology, std::uint64_t count, base::Prng& prng) {

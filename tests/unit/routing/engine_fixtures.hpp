@@ -27,6 +27,7 @@ struct FabricMaker {
     std::vector<unsigned> hosts = {};  ///< per switch; empty: one each
     std::uint8_t lmc = 0;
     std::vector<std::uint32_t> lft_caps = {};  ///< per switch; empty: no limit
+    std::uint8_t lanes = 8;                    ///< data lanes of every link
     std::uint64_t shuffle_seed = 0;            ///< 0: calls in order; else calls to the builder are shuffled
 
     [[nodiscard]] Topology make() const;
@@ -47,10 +48,6 @@ struct SlowVerdict {
 [[nodiscard]] std::vector<std::uint32_t> walk(const Topology& topology, const Routes& routes,
                                               std::uint32_t from, std::uint32_t lid);
 
-/// Adds an end port and its cable to the switch with this GUID, as they are in another topology.
-void plug_in(TopologyEndPort end, mad::Guid at, TopologyBuilder& out);
-/// The fabric with a switch gone, and the hosts that hung off it.
-[[nodiscard]] Topology without_switch(const Topology& whole, std::uint32_t gone);
 /// The fabric with so many cables between switches gone.
 [[nodiscard]] Topology without_links(Topology topology, std::uint64_t count, base::Prng& prng);
 

@@ -34,5 +34,18 @@ TEST(Netlist, CountsEachCableOnce) {
     EXPECT_EQ(netlist.nodes[1].num_ports(), 6U);
 }
 
+TEST(Netlist, ThinningIsTheSameForAFabricHoweverItCame) {
+    const auto whole = generate_netlist("fat-tree:radix=8,levels=3");
+    const auto thinned = generate_netlist("fat-tree:radix=8,levels=3,missing-links=0.1,seed=3");
+    ASSERT_TRUE(whole && thinned);
+    auto read_back = parse_netlist(to_ibsim_text(*whole), thinned->origin);
+    ASSERT_TRUE(read_back);
+    thin_out(*read_back, 0, 0.1, 3);
+    EXPECT_TRUE(to_ibsim_text(*read_back) == to_ibsim_text(*thinned)) << "texts of 50 kB differ";
+    EXPECT_EQ(whole->link_count() - read_back->link_count(), 26U);
+    thin_out(*read_back, 0, 0, 4);
+    EXPECT_TRUE(to_ibsim_text(*read_back) == to_ibsim_text(*thinned)) << "no share is nothing";
+}
+
 }  // namespace
 }  // namespace ibf::routing

@@ -4,6 +4,7 @@
 
 #include "engine_fixtures.hpp"
 #include "routing/netlist.hpp"
+#include "routing/patterns.hpp"
 
 namespace ibf::routing::test {
 namespace {
@@ -67,6 +68,26 @@ TEST(Quality, AgreesWithCountingEveryPath) {
         EXPECT_EQ(quality.max_hops, longest);
         EXPECT_NEAR(quality.mean_hops, hops / flows, 1e-9);
     }
+}
+
+TEST(Quality, AllToAllOfAJob) {
+    const Topology topology = generated("fat-tree:radix=8,levels=2");
+    const Routes routes = routes_of("updn", topology);
+    const std::vector<EndPortIndex> order = tree_order(topology, 2);
+    // One leaf: nothing between switches.
+    const Quality leaf = measure_quality(topology, routes, std::span(order).first(4), 2);
+    EXPECT_EQ(leaf.max_link_load, 0U);
+    EXPECT_EQ(leaf.max_hops, 1U);
+    // Two end ports on two leaves, one of them named twice: one flow each way, over two links of 64.
+    const std::vector<EndPortIndex> two{order[0], order[4], order[0]};
+    const Quality pair = measure_quality(topology, routes, two, 2);
+    EXPECT_EQ(pair.max_link_load, 1U);
+    EXPECT_EQ(pair.unused_links, 60U);
+    EXPECT_DOUBLE_EQ(pair.mean_hops, 3.0);
+    // Everybody is what the other one measures.
+    const Quality all = measure_quality(topology, routes, order, 2);
+    EXPECT_EQ(all.max_link_load, measure_quality(topology, routes, 2).max_link_load);
+    EXPECT_EQ(all.max_link_load, 28U);  // 4 hosts of a leaf, 28 elsewhere, 4 uplinks
 }
 
 TEST(Quality, RealFabrics) {

@@ -90,6 +90,20 @@ TEST(Route, TheSameQuestionWithItsAnswerAtHandGetsTheSameAnswer) {
     }
 }
 
+TEST(Route, AnEngineTriedByItselfIsJudgedAsInTheChain) {
+    const Topology ring = generated("ring:6");
+    const EngineTrial minhop = try_engine("minhop", ring, nullptr, RouteOptions{});
+    EXPECT_TRUE(minhop.computed) << "refused tables can be looked at";
+    EXPECT_FALSE(minhop.verdict.credit_loop_free);
+    EXPECT_NE(minhop.attempt.refused_because.find("credit loop"), std::string::npos);
+    const EngineTrial updn = try_engine("updn", ring, nullptr, RouteOptions{});
+    EXPECT_EQ(updn.attempt.refused_because, "");
+    EXPECT_EQ(updn.routes.hash(), route(ring, nullptr, RouteOptions{})->routes.hash());
+    const EngineTrial nobody = try_engine("magic", ring, nullptr, RouteOptions{});
+    EXPECT_FALSE(nobody.computed);
+    EXPECT_NE(nobody.attempt.refused_because.find("magic"), std::string::npos);
+}
+
 TEST(Route, TracedPathNamesWhereItBreaks) {
     const Topology topology = FabricMaker{.switches = 2, .links = {{0, 1}}}.make();
     const Routes routes = routes_of("minhop", topology);

@@ -1,5 +1,6 @@
 // PathRecord queries as clients send them.
 #include "sa_bench.hpp"
+#include "tests/unit/sa/counted_allocations.hpp"
 
 namespace ibf::test {
 namespace {
@@ -58,6 +59,60 @@ TEST(Paths, WishesAreMetOrTheRecordIsNotThere) {
         bench.ask(path_query(bench, SaMethod::get_table, "h1", "h5", {{"RateSelector", 2}, {"Rate", 63}}))
             .status,
         mad::kSaRequestInvalid);
+}
+
+/// The bench's snapshot, but every path has this SL.
+std::shared_ptr<fabric::Snapshot> with_sl(const SaBench& bench, std::uint8_t sl) {
+    auto snapshot = std::make_shared<fabric::Snapshot>(bench.lab.snapshot());
+    auto outcome = std::make_shared<routing::RouteOutcome>(*snapshot->routes);
+    const std::size_t lids = std::size_t{snapshot->view->topology.max_lid} + 1;
+    outcome->routes.sls.assign(outcome->routes.rows.size(), std::make_shared<routing::SlRow>(lids, sl));
+    snapshot->routes = std::move(outcome);
+    return snapshot;
+}
+
+TEST(Paths, HaveTheServiceLevelOfTheRoutes) {
+    SaBench bench(t2());
+    bench.view = std::make_shared<sa::View>(with_sl(bench, 3));
+    const auto ask = [&](Fields fields) {
+        return bench.ask(path_query(bench, SaMethod::get_table, "h1", "h5", fields));
+    };
+    ASSERT_EQ(ask({}).count(), 1U);
+    EXPECT_EQ(SaBench::field(ask({}), 0, "SL"), 3U);
+    EXPECT_EQ(ask({{"SL", 3}}).count(), 1U);
+    EXPECT_EQ(ask({{"SL", 0}}).count(), 0U) << "there is no path with that one";
+}
+
+// C83: SL2VL[3] = 15 on one hop: no path with SL 3 over it.
+TEST(FieldCase, C83_a_barred_service_level_is_not_handed_out) {
+    SaBench bench(t2());
+    const auto lanes_known = [&] {
+        const auto lanes = bench.lab.snapshot().lanes;
+        return lanes && lanes->read == lanes->devices;
+    };
+    ASSERT_TRUE(bench.lab.run_until(lanes_known, std::chrono::seconds{60}));
+    const auto barred = with_sl(bench, 3);
+    const auto records = [&](const std::shared_ptr<fabric::Snapshot>& snapshot, const char* to) {
+        bench.view = std::make_shared<sa::View>(snapshot);
+        return bench.ask(path_query(bench, SaMethod::get_table, "h1", to, {})).count();
+    };
+    ASSERT_EQ(records(barred, "h5"), 1U);
+    const sa::End from = bench.end("h1");
+    const auto way = bench.view->trace(from, bench.end("h5").lids.base);
+    ASSERT_GE(way.size(), 3U) << "over a spine";
+    auto lanes = std::make_shared<fabric::Lanes>(*barred->lanes);
+    const mad::Guid leaf = barred->fabric->nodes[way[1].node].guid();
+    auto tables = std::make_shared<fabric::LaneTables>(*lanes->tables.at(leaf));
+    mad::Sl2VlTable map = *tables->map(from.switch_port.value(), way[1].port.value());
+    map.vls[3] = mad::Vl{15};
+    tables->set_map(from.switch_port.value(), way[1].port.value(), map);
+    lanes->tables.insert_or_assign(leaf, std::move(tables));
+    barred->lanes = std::move(lanes);
+    EXPECT_EQ(records(barred, "h5"), 0U) << "that hop drops SL 3";
+    EXPECT_EQ(records(barred, "h2"), 1U) << "another way";
+    const auto plain = with_sl(bench, 2);
+    plain->lanes = barred->lanes;
+    EXPECT_EQ(records(plain, "h5"), 1U) << "another SL";
 }
 
 // C92: one source, all destinations.
@@ -147,12 +202,17 @@ TEST(Paths, AGroupsPathIsItsRecord) {
     EXPECT_EQ(SaBench::field(answer, 0, "SL"), 2U);
 }
 
-TEST(MultiPath, IsThePathsOfEachPair) {
-    SaBench bench(t2());
+mad::SaMad multipath_query() {
     mad::SaMad mad;
     mad.header.method = static_cast<std::uint8_t>(SaMethod::get_multi);
     mad.header.attribute = static_cast<mad::Attribute>(SaAttribute::multi_path_record);
-    mad.component_mask = std::uint64_t{1} << 19U | std::uint64_t{1} << 20U;
+    mad.component_mask = std::uint64_t{1} << 19U | std::uint64_t{1} << 20U;  // SGIDCount, DGIDCount
+    return mad;
+}
+
+TEST(MultiPath, IsThePathsOfEachPair) {
+    SaBench bench(t2());
+    mad::SaMad mad = multipath_query();
     std::vector<std::uint8_t> data(24);
     data[15] = 2;
     data[16] = 3;
@@ -174,6 +234,30 @@ TEST(MultiPath, IsThePathsOfEachPair) {
     EXPECT_EQ(ask().status, mad::kSaInvalidGid);
     mad.component_mask = 0;
     EXPECT_EQ(ask().status, mad::kSaInsufficientComponents);
+}
+
+// Who names 255 by 255 ports gets 127 paths, and no more pairs are looked at than it takes to find them.
+TEST(MultiPath, LooksAtNoMorePairsThanItAnswers) {
+    SaBench bench(t2());
+    const mad::SaMad mad = multipath_query();
+    std::size_t made = 0;
+    const auto paths = [&](std::uint8_t sources, std::uint8_t destinations) {
+        std::vector<std::uint8_t> data(24 + (sources + destinations) * 16U);
+        data[15] = sources;
+        data[16] = destinations;
+        for (std::size_t at = 24; at < data.size(); at += 16) {
+            mad::store_gid(data, at, {SaBench::kPrefix, bench.end(at % 32 == 0 ? "h1" : "h5").guid});
+        }
+        const std::size_t before = test::allocations();
+        const auto answer =
+            sa::read_multipath({mad, *bench.view, bench.tables, bench.config, sa::kNoEnd}, data);
+        made = test::allocations() - before;
+        return answer.count();
+    };
+    EXPECT_EQ(paths(1, 127), 127U);
+    const std::size_t of_127_pairs = made;
+    EXPECT_EQ(paths(255, 255), 127U);
+    EXPECT_LE(made, of_127_pairs + 8);
 }
 
 }  // namespace

@@ -278,10 +278,10 @@ TEST(FieldCase, C97_more_groups_than_mlids) {
     EXPECT_FALSE(uses.contains(bench.group(site).mlid)) << "a scope that had none";
 
     // A restart: the same groups at the same MLIDs, counted as before.
-    const std::string text = sa::state_text(*bench.registry.tables(), bench.now, {});
+    const std::string text = sa::state_text(*bench.registry.tables(), 1, bench.now, {});
     sa::Registry next(bench.config, sa::RegistryLimits{});
-    next.restore(sa::tables_of(text, bench.now, {}));
-    EXPECT_EQ(sa::state_text(*next.tables(), bench.now, {}), text);
+    next.restore(sa::state_of(text, bench.now, {}).tables);
+    EXPECT_EQ(sa::state_text(*next.tables(), 1, bench.now, {}), text);
     std::swap(bench.registry, next);
     bench.show_fabric();
     const mad::Gid one_more = solicited_node(mad::kPKeyDefaultFull, 5000);

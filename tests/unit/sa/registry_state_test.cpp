@@ -10,6 +10,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr base::Instant kNow{seconds{50}};
+constexpr std::uint64_t kEdition = 0xE;
 const base::WallTime kWall{std::chrono::milliseconds{1'700'000'000'000}};
 
 fabric::SaTables some() {
@@ -47,9 +48,10 @@ fabric::SaTables some() {
 }
 
 TEST(RegistryState, ReadsBackWhatWasWritten) {
-    const std::string text = state_text(some(), kNow, kWall);
-    const fabric::SaTables back = tables_of(text, kNow, kWall);
-    EXPECT_EQ(state_text(back, kNow, kWall), text);
+    const std::string text = state_text(some(), kEdition, kNow, kWall);
+    const auto [back, edition] = state_of(text, kNow, kWall);
+    EXPECT_EQ(edition, kEdition);
+    EXPECT_EQ(state_text(back, kEdition, kNow, kWall), text);
     EXPECT_EQ(back.groups.size(), 3U);
     EXPECT_EQ(*back.groups.at({0xff12401bffff0000ULL, mad::Guid{3}}),
               *some().groups.at({0xff12401bffff0000ULL, mad::Guid{3}}));
@@ -57,19 +59,20 @@ TEST(RegistryState, ReadsBackWhatWasWritten) {
 }
 
 TEST(RegistryState, ALeaseRunsOnWhileNobodyIsThere) {
-    const std::string text = state_text(some(), kNow, kWall);
+    const std::string text = state_text(some(), kEdition, kNow, kWall);
     const base::Instant other{seconds{3}};
-    const auto four_later = tables_of(text, other, kWall + seconds{4});
+    const auto [four_later, edition] = state_of(text, other, kWall + seconds{4});
+    EXPECT_EQ(edition, kEdition) << "nothing is torn";
     ASSERT_EQ(four_later.services.size(), 2U);
     EXPECT_EQ(four_later.services.begin()->second->until, other + seconds{6});
-    EXPECT_EQ(tables_of(text, other, kWall + seconds{10}).services.size(), 1U) << "the one for ever";
-    EXPECT_EQ(tables_of(text, other, kWall - seconds{86'400}).services.begin()->second->until,
+    EXPECT_EQ(state_of(text, other, kWall + seconds{10}).tables.services.size(), 1U) << "the one for ever";
+    EXPECT_EQ(state_of(text, other, kWall - seconds{86'400}).tables.services.begin()->second->until,
               other + seconds{10})
         << "a clock that was set back lengthens no lease";
 }
 
 TEST(RegistryState, TornTextCostsWhatIsTorn) {
-    const std::string text = state_text(some(), kNow, kWall);
+    const std::string text = state_text(some(), kEdition, kNow, kWall);
     base::Prng prng(8);
     for (int i = 0; i < 3000; ++i) {
         std::string torn = text;
@@ -77,11 +80,22 @@ TEST(RegistryState, TornTextCostsWhatIsTorn) {
             torn[prng.below(torn.size())] = static_cast<char>(prng.below(256));
         }
         torn.resize(prng.below(torn.size()));
-        const auto tables = tables_of(torn, kNow, kWall);
+        const auto [tables, edition] = state_of(torn, kNow, kWall);
         EXPECT_LE(tables.groups.size(), 12U);
+        EXPECT_EQ(edition, 0U);
     }
-    EXPECT_TRUE(tables_of("something else\ngroup 1", kNow, kWall).groups.empty());
-    EXPECT_TRUE(tables_of("", kNow, kWall).groups.empty());
+    EXPECT_TRUE(state_of("something else\ngroup 1", kNow, kWall).tables.groups.empty());
+    EXPECT_TRUE(state_of("", kNow, kWall).tables.groups.empty());
+}
+
+TEST(RegistryState, OneWrongCharacterAndTheEditionDoesNotCount) {
+    const std::string text = state_text(some(), kEdition, kNow, kWall);
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        std::string wrong = text;
+        wrong[at] = static_cast<char>(wrong[at] ^ 1);
+        EXPECT_EQ(state_of(wrong, kNow, kWall).edition, 0U) << at;
+        EXPECT_EQ(state_of(std::string_view(text).substr(0, at), kNow, kWall).edition, 0U) << at;
+    }
 }
 
 }  // namespace

@@ -120,6 +120,33 @@ TEST(LanePlan, RowByRowWhereAnOptimisedSetWouldChangeOthersOrIsNotOffered) {
     expect_mended(device, wiped, plan);
 }
 
+// A mapping of a switch whose others all lost packets is kept, of ports that are up and of ports that are
+// down.
+TEST(LanePlan, AnOptimisedSetWritesOverNothingThatSomebodySet) {
+    LaneDevice device = switch_of_four();
+    Sl2VlTable kept = all_to(15);
+    kept.vls[0] = Vl{2};
+    LaneTables tables = tables_of(device, 15);
+    tables.set_map(1, 3, kept);
+    EXPECT_EQ(modifiers(plan_lanes(device, tables)),
+              (std::vector<std::uint32_t>{0x20001, 0x20002, 0x20004, 1, 2, 3, 0x0203, 0x0403, 4}));
+
+    device.ports[4].sends = device.ports[4].receives = false;
+    device.ports[4].operational_vls = 1;  // of four
+    const LaneTables lost = tables_of(device, 15);
+    EXPECT_EQ(modifiers(plan_lanes(device, lost)), (std::vector<std::uint32_t>{0x30000, 1, 2, 3}))
+        << "those of port 4 would be mended to the same as soon as it is up";
+    tables = lost;
+    tables.set_map(4, 1, kept);
+    EXPECT_EQ(modifiers(plan_lanes(device, tables)),
+              (std::vector<std::uint32_t>{0x20002, 0x20003, 1, 0x0201, 0x0301, 2, 3}));
+    tables = lost;
+    tables.set_map(1, 4, kept);
+    EXPECT_EQ(modifiers(plan_lanes(device, tables)),
+              (std::vector<std::uint32_t>{0x20001, 0x20002, 0x20003, 1, 2, 3}))
+        << "up, it may run the lanes that it has";
+}
+
 TEST(LanePlan, PortsThatNoPacketPassesAreLeftAlone) {
     LaneDevice device = switch_of_four();
     device.ports[2].sends = device.ports[2].receives = false;

@@ -52,7 +52,7 @@ TEST_F(Reregister, C52_OnlyWhereTheSaForgotItsClients) {
     EXPECT_EQ(asked(), std::vector<std::uint32_t>(8, 0));
     restart();
     EXPECT_EQ(asked(), std::vector<std::uint32_t>(8, 0));
-    lab.stored.sa_state.clear();
+    lab.stored.sa_edition.reset();
     std::uint32_t too_early = 0;
     lab.on_mad = [&](base::Instant, std::uint32_t, const mad::Smp& smp, mad::MadStatus) {
         const bool asks = smp.header.attribute == mad::Attribute::port_info && smp.header.method == 2 &&
@@ -91,7 +91,7 @@ TEST_F(Reregister, C105_ThePortsOfAnotherMaster) {
 }
 
 TEST_F(Reregister, WhoDoesNotAnswerIsAskedAgainWhoRefusesIsNot) {
-    lab.stored.sa_state.clear();
+    lab.stored.sa_edition.reset();
     lab.inject("error-status h3 attr=PortInfo method=Set");
     lab.kill();
     lab.start();
@@ -111,7 +111,7 @@ TEST_F(Reregister, WhoDoesNotAnswerIsAskedAgainWhoRefusesIsNot) {
 
 // Nothing else brings a sweep: who did not answer is asked again all the same.
 TEST_F(Reregister, WhoDoesNotAnswerIsAskedAgainByItself) {
-    lab.stored.sa_state.clear();
+    lab.stored.sa_edition.reset();
     lab.kill();
     lab.start();
     ASSERT_TRUE(run_until_asking_is_due());
@@ -123,16 +123,39 @@ TEST_F(Reregister, WhoDoesNotAnswerIsAskedAgainByItself) {
     EXPECT_EQ(asked(), std::vector<std::uint32_t>(8, 1));
 }
 
-// Sweeps that follow each other, as under a flapping link, do not put it off.
+// Hosts that were cut off while all others were asked, and knew the SM all along.
+TEST_F(Reregister, WhoIsMetLaterIsAskedThen) {
+    lab.stored.sa_edition.reset();
+    lab.kill();
+    lab.inject("link-down leaf1/5\nlink-down leaf1/6");
+    lab.advance(seconds{1});
+    lab.start();
+    lab.advance(seconds{15});
+    EXPECT_EQ(asked(), (std::vector<std::uint32_t>{1, 1, 1, 1, 0, 0, 0, 0}));
+    lab.inject("link-up leaf1/5\nlink-up leaf1/6");
+    lab.advance(seconds{15});
+    EXPECT_EQ(asked(), std::vector<std::uint32_t>(8, 1));
+    lab.request_sweep(sm::SweepScope::full);
+    lab.advance(seconds{15});
+    EXPECT_EQ(asked(), std::vector<std::uint32_t>(8, 1)) << "once";
+}
+
+// Sweeps that follow each other, as under a flapping link, do not put it off: whenever one ends, the next one
+// is due.
 TEST_F(Reregister, SweepsWithoutAPauseDoNotPutItOff) {
-    lab.stored.sa_state.clear();
+    lab.stored.sa_edition.reset();
     lab.kill();
     lab.start();
     ASSERT_TRUE(run_until_asking_is_due());
-    for (int i = 0; i < 100; ++i) {
+    lab.advance(std::chrono::milliseconds{95});  // 100 after the sweep
+    EXPECT_EQ(asked(), std::vector<std::uint32_t>(8, 0));
+    const std::uint64_t before = lab.sweeps("full");
+    const auto sweep_on = [this] {
         lab.request_sweep(sm::SweepScope::full);
-        lab.advance(std::chrono::milliseconds{20});
-    }
+        return false;
+    };
+    EXPECT_FALSE(lab.run_until(sweep_on, std::chrono::milliseconds{10}));
+    EXPECT_GT(lab.sweeps("full"), before + 10);
     EXPECT_EQ(asked(), std::vector<std::uint32_t>(8, 1));
 }
 
