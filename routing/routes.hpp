@@ -36,7 +36,7 @@ struct Routes {
     std::vector<std::shared_ptr<const SlRow>> sls;
     /// By SwitchIndex; null, or all empty: lane = SL.
     std::vector<std::shared_ptr<const LaneMap>> lane_maps;
-    std::vector<mad::Guid> roots;            ///< up/down: the roots used
+    std::vector<mad::Guid> roots;  ///< up/down: the roots used
     std::shared_ptr<const EngineMemo> memo;  ///< may be null; saves time, decides nothing
 
     /// Exit port for a LID at a switch; kLftDrop if out of range.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/fnv.hpp"
 #include "daemon/sm/port_plan.hpp"
 #include "mad/codec.hpp"
 #include "routing/verify_lanes.hpp"
@@ -11,20 +12,6 @@ namespace {
 
 using mad::Sl2VlTable;
 using mad::VlArbBlock;
-
-/// FNV-1a.
-class Print {
-public:
-    void add(std::uint64_t value, unsigned bits) {
-        for (unsigned shift = 0; shift < bits; shift += 8) {
-            hash_ = (hash_ ^ (value >> shift & 0xFFU)) * 0x100000001b3ULL;
-        }
-    }
-    [[nodiscard]] std::uint64_t value() const { return hash_; }
-
-private:
-    std::uint64_t hash_ = 0xcbf29ce484222325ULL;
-};
 
 /// Works out one device's job.
 class JobPlanner {
@@ -117,11 +104,11 @@ private:
     }
 
     [[nodiscard]] std::uint64_t print_of(std::size_t exit) const {
-        Print print;
-        print.add(*lanes_[exit], 8);
+        base::Fnv1a print;
+        print.add(static_cast<std::uint8_t>(*lanes_[exit]));
         for (std::size_t input = 0; input < count_; ++input) {
             for (const mad::Vl vl : wanted(input, exit).vls) {
-                print.add(vl.value(), 8);
+                print.add(vl.value());
             }
         }
         return std::max<std::uint64_t>(print.value(), 1);
