@@ -15,7 +15,7 @@ _ibfabric() {
     case $previous in
         --format) choices="ibnetdiscover ibsim json guid2lid opensm-dumps" ;;
         --fields) choices=$([[ -n $type ]] && "${COMP_WORDS[0]}" query "$type" --list-fields 2> /dev/null) ;;
-        --engine) choices="minhop updn ftree dor torus-2qos dragonfly minhop,updn" ;;
+        --engine) choices="minhop updn dnup ftree dor torus-2qos dragonfly sssp dfsssp lash file minhop,updn" ;;
         --show)
             choices="all inactive"
             [[ $command == ports ]] && choices+=" linked down"

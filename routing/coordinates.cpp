@@ -232,6 +232,8 @@ public:
     [[nodiscard]] const Grid& grid() const { return grid_; }
 
 private:
+    static constexpr unsigned kPassesMax = 256;  ///< over the switches that have no place yet
+
     [[nodiscard]] std::string name(std::uint32_t member) const {
         const TopologySwitch& item = topology_.switches[piece_.members[member]];
         return fmt::format("{} ({})", item.name, item.guid);
@@ -328,7 +330,7 @@ private:
     /// Switches with one place left for them take it. When none is so lucky, the first that has a choice
     /// takes the lowest: a switch that hangs off one cable fits in several places equally well.
     std::string place_rest() {
-        while (true) {
+        for (unsigned pass = 0; pass < kPassesMax; ++pass) {
             std::uint32_t waiting = kNoIndex;
             std::uint32_t choice = kNoIndex;
             bool moved = false;
@@ -356,6 +358,9 @@ private:
             }
             place(waiting, choice);
         }
+        return fmt::format(
+            "too many of its {} switches have lost the cables that tell where in a {} they lie",
+            piece_.size(), describe(grid_));
     }
 
     [[nodiscard]] std::string check_cables() const {

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "routing/coordinates_find.hpp"
 #include "routing/dragonfly_groups.hpp"
 #include "routing/engine_limits.hpp"
 #include "routing/engine_tables.hpp"
@@ -232,7 +233,6 @@ EnginePlan group_plan(const Fabric& fabric, const Hops& hops) {
     plan.shape.slots.resize(count);
     plan.shape.divider.assign(count, 1);
     plan.lengths = hops.lengths;
-    plan.evening = Evening::none;
     plan.sets = [&hops](std::uint32_t at, CandidatePlanes& out) {
         for (std::uint32_t to = 0; to < hops.count; ++to) {
             const std::uint64_t* set = hops.set(to, at);
@@ -311,6 +311,25 @@ std::vector<std::shared_ptr<const LaneMap>> group_lane_maps(const Topology& topo
     return maps;
 }
 
+/// A pair of connected switches, one with end ports, that no path was found for, in words; empty if there is
+/// none.
+std::string unserved(const Topology& topology, const Graph& graph, const Hops& hops) {
+    for (const Piece& piece : pieces_of(graph)) {
+        for (const std::uint32_t from : piece.members) {
+            for (const std::uint32_t to : piece.members) {
+                if (hops.lengths->row(from)[to] == kUnreached && graph.hosts[from] + graph.hosts[to] != 0) {
+                    return fmt::format(
+                        "too many cables are missing: no path that cannot deadlock leads from {} ({}) to {} "
+                        "({})",
+                        topology.switches[from].name, topology.switches[from].guid,
+                        topology.switches[to].name, topology.switches[to].guid);
+                }
+            }
+        }
+    }
+    return {};
+}
+
 std::uint8_t lanes_needed(const std::vector<std::shared_ptr<const SlRow>>& levels, const GroupMap& map) {
     std::uint8_t highest = kLevelPlain;
     for (const std::shared_ptr<const SlRow>& row : levels) {
@@ -333,11 +352,12 @@ base::Result<Routes> route_dragonfly(const Topology& topology, const Routes* pre
     const Hops hops = find_hops(fabric, options.threads);
     std::vector<std::shared_ptr<const SlRow>> levels = group_levels(topology, graph, hops);
     const std::uint8_t lanes = lanes_needed(levels, *map);
-    if (reason = lane_shortage(kDragonflyName, topology, options, lanes); !reason.empty()) {
+    reason = unserved(topology, graph, hops);
+    reason = reason.empty() ? lane_shortage(kDragonflyName, topology, options, lanes) : reason;
+    if (!reason.empty()) {
         return base::fail(base::ErrorKind::unsupported, reason);
     }
-    const Planner planner = [&](const std::shared_ptr<const Graph>&,
-                                const UpDown*) -> base::Result<EnginePlan> {
+    const Planner planner = [&](const std::shared_ptr<const Graph>&, const UpDown*) -> base::Result<EnginePlan> {
         return group_plan(fabric, hops);
     };
     base::Result<Routes> routes = build_tables(topology, previous, options.threads, planner);

@@ -8,8 +8,8 @@
 //            densely.
 //   trees    Leaves have the hosts, and no cables to each other; what hangs together by leaves is a group.
 //
-// A map is taken only if groups are dense inside and most pairs of them are joined: trees, tori and HyperX
-// are refused.
+// A map is taken only if groups are dense inside and most pairs of them are joined: trees and tori are
+// refused. A HyperX of two unlike dimensions is a dragonfly, its longer lines are the groups.
 #pragma once
 
 #include <cstdint>

@@ -50,7 +50,7 @@ private:
 /// A link is its index in Graph::ports.
 class Balancer {
 public:
-    Balancer(const Graph& graph, const EnginePlan& plan, const std::vector<LftRow*>& rows)
+    Balancer(const Graph& graph, const EnginePlan& plan, const DraftRows& rows)
         : graph_(graph),
           lengths_(*plan.lengths),
           rows_(rows),
@@ -75,6 +75,9 @@ public:
         std::uint32_t sorted_for = kNoIndex;
         const auto each_target = [&](const auto& work) {
             for (const FlowTarget& target : targets) {
+                if (!target.end_port) {
+                    continue;
+                }
                 if (sorted_for != target.at) {
                     sort_by_length(target.at);
                     sorted_for = target.at;
@@ -177,7 +180,7 @@ private:
 
     const Graph& graph_;
     const ByteMatrix& lengths_;
-    const std::vector<LftRow*>& rows_;
+    const DraftRows& rows_;
     CandidateSets sets_;
     std::vector<std::uint32_t> peer_;
     std::vector<std::uint32_t> link_;  ///< by (switch, port)
@@ -193,7 +196,7 @@ private:
 }  // namespace
 
 void balance_flows(const Graph& graph, const EnginePlan& plan, const std::vector<FlowTarget>& targets,
-                   const std::vector<LftRow*>& rows) {
+                   const DraftRows& rows) {
     Balancer(graph, plan, rows).run(targets);
 }
 

@@ -19,15 +19,9 @@ namespace ibf::routing {
 
 inline constexpr std::uint64_t kBalanceLimit = 6'000'000;  ///< switches x LIDs; about half a second of work
 
-/// An end-port LID and the switch that it is delivered at.
-struct FlowTarget {
-    std::uint16_t lid = 0;
-    std::uint32_t at = 0;
-};
-
-/// Changes entries of `rows` for the targets, within the plan's candidates. Rows may be null (no entries
+/// Changes entries of `rows` for the end-port targets, within the plan's candidates. Rows may be null (no entries
 /// there).
 void balance_flows(const Graph& graph, const EnginePlan& plan, const std::vector<FlowTarget>& targets,
-                   const std::vector<LftRow*>& rows);
+                   const DraftRows& rows);
 
 }  // namespace ibf::routing

@@ -126,12 +126,27 @@ base::Result<std::vector<std::uint32_t>> configured_roots(const Topology& topolo
     return roots;
 }
 
-namespace {
-
-std::size_t row_size(const Topology& topology) {
-    return (topology.max_lid + std::size_t{mad::kLftBlockEntries}) / mad::kLftBlockEntries *
-           mad::kLftBlockEntries;
+std::size_t lft_row_size(std::uint32_t max_lid) {
+    return (max_lid + std::size_t{mad::kLftBlockEntries}) / mad::kLftBlockEntries * mad::kLftBlockEntries;
 }
+
+std::vector<std::shared_ptr<const LftRow>> old_rows(const Topology& topology, const Routes* previous) {
+    std::vector<std::shared_ptr<const LftRow>> rows(topology.switches.size());
+    if (previous == nullptr) {
+        return rows;
+    }
+    std::map<mad::Guid, std::size_t> by_guid;
+    for (std::size_t i = 0; i < previous->rows.size() && i < previous->switch_guids.size(); ++i) {
+        by_guid.emplace(previous->switch_guids[i], i);
+    }
+    for (std::size_t at = 0; at < rows.size(); ++at) {
+        const auto found = by_guid.find(topology.switches[at].guid);
+        rows[at] = found == by_guid.end() ? nullptr : previous->rows[found->second];
+    }
+    return rows;
+}
+
+namespace {
 
 /// The row of one switch while it is filled: the previous one until something differs.
 class RowDraft {
@@ -318,23 +333,6 @@ private:
     std::vector<Target> displaced_;
 };
 
-/// The previous row of each switch, matched by GUID; null where there is none.
-std::vector<std::shared_ptr<const LftRow>> old_rows(const Topology& topology, const Routes* previous) {
-    std::vector<std::shared_ptr<const LftRow>> rows(topology.switches.size());
-    if (previous == nullptr) {
-        return rows;
-    }
-    std::map<mad::Guid, std::size_t> by_guid;
-    for (std::size_t i = 0; i < previous->rows.size() && i < previous->switch_guids.size(); ++i) {
-        by_guid.emplace(previous->switch_guids[i], i);
-    }
-    for (std::size_t at = 0; at < rows.size(); ++at) {
-        const auto found = by_guid.find(topology.switches[at].guid);
-        rows[at] = found == by_guid.end() ? nullptr : previous->rows[found->second];
-    }
-    return rows;
-}
-
 void fill_rows(const FillJob& job, const LidClass& of, const std::vector<char>& excluded, unsigned threads,
                std::vector<RowDraft>& drafts) {
     std::vector<std::optional<RowFiller>> fillers(resolve_threads(threads));
@@ -353,22 +351,20 @@ void fill_rows(const FillJob& job, const LidClass& of, const std::vector<char>& 
     });
 }
 
-/// The end-port LIDs, in the spreading order.
+/// All LIDs, in the spreading order.
 std::vector<FlowTarget> flow_targets(const Targets& targets, const Shape& shape) {
     std::vector<FlowTarget> flows;
     for (std::size_t place = 0; place < shape.order.size(); ++place) {
         for (const Target& target : targets.at(place)) {
-            if (target.local_port != 0) {
-                flows.push_back({target.lid, shape.order[place]});
-            }
+            flows.push_back({target.lid, target.local_port != 0, shape.order[place]});
         }
     }
     return flows;
 }
 
-bool wants_evening(const EnginePlan& plan, const Targets& targets, const std::vector<RowDraft>& drafts) {
-    return plan.evening == Evening::by_flows &&
-           std::uint64_t{drafts.size()} * targets.size() <= kBalanceLimit &&
+bool wants_placing(const EnginePlan& plan, const Targets& targets, const std::vector<RowDraft>& drafts) {
+    const bool small = std::uint64_t{drafts.size()} * targets.size() <= kBalanceLimit;
+    return (plan.placer || (plan.evening == Evening::by_flows && small)) &&
            std::all_of(drafts.begin(), drafts.end(), [](const RowDraft& draft) { return draft.is_fresh(); });
 }
 
@@ -449,12 +445,13 @@ base::Result<void> fill_class(const LidClass& of, Build& build) {
         job.places[plan->shape.order[place]] = place;
     }
     fill_rows(job, of, excluded, build.threads, build.drafts);
-    if (wants_evening(*plan, targets, build.drafts)) {
-        std::vector<LftRow*> rows;
+    if (wants_placing(*plan, targets, build.drafts)) {
+        DraftRows rows;
         for (std::size_t at = 0; at < build.drafts.size(); ++at) {
             rows.push_back(excluded[at] != 0 ? nullptr : build.drafts[at].own());
         }
-        balance_flows(*graph, *plan, flow_targets(targets, plan->shape), rows);
+        (plan->placer ? plan->placer : FlowPlacer(balance_flows))(*graph, *plan,
+                                                                  flow_targets(targets, plan->shape), rows);
     }
     if (plan->basis != nullptr) {
         build.next_memo = std::make_shared<EngineMemo>(EngineMemo{plan->basis, std::move(homes), {}});
@@ -515,7 +512,7 @@ base::Result<Routes> build_tables(const Topology& topology, const Routes* previo
                 classes.size() == 1 ? memo_of(topology, previous, threads) : nullptr,
                 std::vector<RowDraft>(topology.switches.size()),
                 nullptr};
-    const std::size_t size = row_size(topology);
+    const std::size_t size = lft_row_size(topology.max_lid);
     const std::vector<std::shared_ptr<const LftRow>> old = old_rows(topology, previous);
     parallel_ranges(build.drafts.size(), 8, threads, [&](const WorkRange& range) {
         for (std::size_t at = range.begin; at < range.end; ++at) {

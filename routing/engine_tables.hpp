@@ -39,6 +39,19 @@ class CandidatePlanes;
 /// Adds the candidates of one switch to empty planes; called from several threads at once.
 using SetRule = std::function<void(std::uint32_t at, CandidatePlanes& out)>;
 
+/// A LID and the switch that it is delivered at.
+struct FlowTarget {
+    std::uint16_t lid = 0;
+    bool end_port = false;  ///< false: the switch's own LID, which no flows go to
+    std::uint32_t at = 0;
+};
+/// Entries of all switches; null: a switch without entries.
+using DraftRows = std::vector<LftRow*>;
+struct EnginePlan;
+/// Moves entries of fresh tables within the candidates. Targets come switch by switch, in the shape's order.
+using FlowPlacer =
+    std::function<void(const Graph&, const EnginePlan&, const std::vector<FlowTarget>&, const DraftRows&)>;
+
 /// What an engine makes of one graph: its candidates, how long its paths are, and the shape to spread by.
 /// A group of switch s that leads to p is a candidate toward d if it comes one hop closer: a group that goes
 /// down if down[p][d] + 1 == down[s][d]; any other if s has no way down to d and lengths[p][d] + 1 ==
@@ -52,6 +65,7 @@ struct EnginePlan {
     std::vector<char> goes_down;             ///< by graph group; empty: none does
     Shape shape;
     Evening evening = Evening::by_flows;
+    FlowPlacer placer;  ///< lays the flows of fresh tables in place of the evening out; may be null
     std::shared_ptr<const UpDown> basis;   ///< what the next evaluation can build on; may be null
     std::optional<UpDownChanges> changes;  ///< from the evaluation before, if this one was built on it
 };
@@ -100,6 +114,11 @@ struct EngineMemo {
 
 /// `scarce[s]` != 0: the LinearFDBCap of switch s lies below the top LID in use.
 [[nodiscard]] std::vector<char> scarce_switches(const Topology& topology);
+/// Entries of a row for all LIDs up to max_lid, in whole blocks.
+[[nodiscard]] std::size_t lft_row_size(std::uint32_t max_lid);
+/// The row of each switch in earlier tables, matched by GUID; null where there is none.
+[[nodiscard]] std::vector<std::shared_ptr<const LftRow>> old_rows(const Topology& topology,
+                                                                  const Routes* previous);
 
 /// Switches with neighbours of which none is above; what an engine reports as its roots.
 [[nodiscard]] std::vector<mad::Guid> switches_with_none_above(

@@ -202,6 +202,7 @@ void GridWays::fill_clique(const LineView& line) {
 }
 
 std::uint8_t GridWays::next(std::uint32_t from, std::uint32_t to) const {
+    std::size_t last = grid_.dimensions.size();
     for (std::size_t i = 0; i < grid_.dimensions.size(); ++i) {
         if (coordinate(from, i) == coordinate(to, i)) {
             continue;
@@ -210,8 +211,20 @@ std::uint8_t GridWays::next(std::uint32_t from, std::uint32_t to) const {
         if (way != kTurn) {
             return way;
         }
+        last = i;
     }
-    return kNoGroup;
+    return last < grid_.dimensions.size() ? back_from_hole(from, last, coordinate(to, last)) : kNoGroup;
+}
+
+/// Holes lie ahead in all dimensions: one hop back, and the next line is another one.
+std::uint8_t GridWays::back_from_hole(std::uint32_t from, std::size_t dimension, std::uint32_t hole) const {
+    const Dimension& line = grid_.dimensions[dimension];
+    const std::uint32_t here = coordinate(from, dimension);
+    if (line.kind == LineKind::clique) {
+        return kNoGroup;
+    }
+    const std::uint32_t back = (2 * here + line.size - hole) % line.size;
+    return link_[std::size_t{from} * width_ + offset_[dimension] + back];
 }
 
 std::uint32_t GridWays::datelines(std::uint32_t from, std::uint32_t to) const {

@@ -14,7 +14,7 @@
 //
 // Where a path would turn there may be no switch. A packet then goes on until that hole is the next hop, and
 // takes one hop of the next dimension early: an early turn (Schutt's torus-2QoS). Engines that cannot bear
-// the turn back that follows ask for turns_early().
+// the turn back that follows ask early_turn().
 #pragma once
 
 #include <cstdint>
@@ -69,6 +69,8 @@ private:
     [[nodiscard]] std::uint32_t coordinate(std::uint32_t at, std::size_t dimension) const {
         return coordinates_[std::size_t{at} * grid_.dimensions.size() + dimension];
     }
+    [[nodiscard]] std::uint8_t back_from_hole(std::uint32_t from, std::size_t dimension,
+                                              std::uint32_t hole) const;
     [[nodiscard]] bool is_corner(std::uint32_t from, std::size_t dimension, std::uint32_t coordinate) const;
 
     Grid grid_;

@@ -3,22 +3,23 @@
 #include <memory>
 #include <utility>
 
-#include "routing/engine_tables.hpp"
-
 namespace ibf::routing {
+
+base::Result<EnginePlan> minhop_plan(const Graph& graph, unsigned threads) {
+    base::Result<ByteMatrix> hops = hop_distances(graph, threads);
+    if (!hops) {
+        return tl::unexpected<base::Error>(hops.error());
+    }
+    EnginePlan plan;
+    plan.shape = shape_of(graph, *hops, heights_from_hosts(graph, *hops));
+    plan.lengths = std::make_shared<const ByteMatrix>(std::move(*hops));
+    return plan;
+}
 
 base::Result<Routes> route_minhop(const Topology& topology, const Routes* previous,
                                   const RouteOptions& options) {
-    const Planner planner = [&](const std::shared_ptr<const Graph>& graph,
-                                const UpDown*) -> base::Result<EnginePlan> {
-        base::Result<ByteMatrix> hops = hop_distances(*graph, options.threads);
-        if (!hops) {
-            return tl::unexpected<base::Error>(hops.error());
-        }
-        EnginePlan plan;
-        plan.shape = shape_of(*graph, *hops, heights_from_hosts(*graph, *hops));
-        plan.lengths = std::make_shared<const ByteMatrix>(std::move(*hops));
-        return plan;
+    const Planner planner = [&](const std::shared_ptr<const Graph>& graph, const UpDown*) {
+        return minhop_plan(*graph, options.threads);
     };
     base::Result<Routes> routes = build_tables(topology, previous, options.threads, planner);
     if (routes) {

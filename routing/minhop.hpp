@@ -4,9 +4,13 @@
 // docs/routing/minhop.md describes it.
 #pragma once
 
+#include "routing/engine_tables.hpp"
 #include "routing/routes.hpp"
 
 namespace ibf::routing {
+
+/// Candidates: all neighbours that are one hop nearer.
+[[nodiscard]] base::Result<EnginePlan> minhop_plan(const Graph& graph, unsigned threads);
 
 [[nodiscard]] base::Result<Routes> route_minhop(const Topology& topology, const Routes* previous,
                                                 const RouteOptions& options);

@@ -3,11 +3,16 @@
 
 #include <fmt/format.h>
 
+#include "routing/dfsssp.hpp"
+#include "routing/dnup.hpp"
 #include "routing/dor.hpp"
 #include "routing/dragonfly.hpp"
+#include "routing/file_tables.hpp"
 #include "routing/ftree.hpp"
+#include "routing/lash.hpp"
 #include "routing/minhop.hpp"
 #include "routing/routes.hpp"
+#include "routing/sssp.hpp"
 #include "routing/torus.hpp"
 #include "routing/updn.hpp"
 
@@ -23,8 +28,10 @@ struct Engine {
 };
 
 constexpr Engine kEngines[] = {
-    {"minhop", route_minhop}, {"updn", route_updn},        {"ftree", route_ftree},
-    {"dor", route_dor},       {"torus-2qos", route_torus}, {"dragonfly", route_dragonfly},
+    {"minhop", route_minhop},       {"updn", route_updn}, {"dnup", route_dnup},
+    {"ftree", route_ftree},         {"sssp", route_sssp}, {"dfsssp", route_dfsssp},
+    {"lash", route_lash},           {"dor", route_dor},   {"torus-2qos", route_torus},
+    {"dragonfly", route_dragonfly}, {"file", route_file},
 };
 constexpr std::string_view kLastResort = "updn";
 

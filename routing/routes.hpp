@@ -26,6 +26,7 @@ using LftRow = std::vector<std::uint8_t>;
 
 /// How an engine came to its tables; lets it work out what changed instead of all. (engine_tables.hpp)
 struct EngineMemo;
+struct LftDump;
 
 struct Routes {
     std::string engine;                               ///< "minhop", "updn", ...
@@ -36,7 +37,8 @@ struct Routes {
     std::vector<std::shared_ptr<const SlRow>> sls;
     /// By SwitchIndex; null, or all empty: lane = SL.
     std::vector<std::shared_ptr<const LaneMap>> lane_maps;
-    std::vector<mad::Guid> roots;  ///< up/down: the roots used
+    std::vector<mad::Guid> roots;            ///< up/down: the roots used
+    std::string remark;                      ///< what the engine left out, for the operator; empty: nothing
     std::shared_ptr<const EngineMemo> memo;  ///< may be null; saves time, decides nothing
 
     /// Exit port for a LID at a switch; kLftDrop if out of range.
@@ -56,6 +58,7 @@ struct RouteOptions {
     bool connect_roots = false;         ///< also route root-to-root switch pairs (min-hop)
     bool allow_credit_loops = false;    ///< accept routes whose channel dependencies cycle
     std::uint8_t vls_max = 8;           ///< data lanes that an engine may use at most, 1..15
+    std::shared_ptr<const LftDump> lfts;  ///< engine "file": the tables to take; null: none given
     unsigned threads = 0;               ///< 0: all cores; results do not depend on it
 };
 

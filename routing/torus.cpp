@@ -1,6 +1,7 @@
 #include "routing/torus.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -13,6 +14,7 @@ namespace ibf::routing {
 namespace {
 
 constexpr const char* kTorusName = "torus-2qos";
+constexpr std::size_t kMissingWeighed = 256;  ///< with more switches missing no order is better than another
 constexpr std::size_t kTorusDimensionsMax = 3;  ///< bit 3 of a service level is left for a second QoS level
 
 std::string not_a_torus(const Grid& grid) {
@@ -47,21 +49,62 @@ std::uint32_t missing_pair(const Grid& grid, std::size_t dimension) {
     return kNoIndex;
 }
 
-/// Two missing switches side by side can be gone around only along the last dimension; it is put last then.
+bool side_by_side(const Dimension& line, std::uint32_t a, std::uint32_t b) {
+    const std::uint32_t apart = std::max(a, b) - std::min(a, b);
+    return apart == 1 || (line.kind == LineKind::ring && apart + 1 == line.size);
+}
+
+/// Pairs of missing switches whose early turns can close a circle: in one plane, side by side along the
+/// dimension of the plane that is corrected first.
+unsigned conflicts(const Grid& grid, const std::vector<std::uint32_t>& missing,
+                   const std::vector<std::size_t>& order) {
+    unsigned count = 0;
+    for (const std::uint32_t a : missing) {
+        for (const std::uint32_t b : missing) {
+            std::vector<std::size_t> differing;
+            std::copy_if(order.begin(), order.end(), std::back_inserter(differing),
+                         [&](std::size_t i) { return grid.coordinate(a, i) != grid.coordinate(b, i); });
+            if (differing.empty() || differing.size() > 2 || differing.front() == order.back()) {
+                continue;
+            }
+            const std::size_t first = differing.front();
+            count +=
+                side_by_side(grid.dimensions[first], grid.coordinate(a, first), grid.coordinate(b, first))
+                    ? 1
+                    : 0;
+        }
+    }
+    return count;
+}
+
+/// Puts the dimensions in the order that goes around missing switches best; as they are unless that is
+/// better.
 std::string settle_order(Grid& grid) {
+    std::vector<std::uint32_t> missing;
+    for (std::uint32_t at = 0; at < grid.switches.size(); ++at) {
+        if (grid.switches[at] == kNoIndex) {
+            missing.push_back(at);
+        }
+    }
     std::vector<std::size_t> order(grid.dimensions.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    const auto paired = std::stable_partition(order.begin(), order.end(), [&](std::size_t dimension) {
-        return missing_pair(grid, dimension) == kNoIndex;
-    });
-    if (order.end() - paired > 1) {
-        return fmt::format(
-            "switches are missing side by side in {} dimensions of a {}, e.g. at {} and {}; {} can go "
-            "around neighbours in one dimension only",
-            order.end() - paired, describe(grid), grid.text(missing_pair(grid, *paired)),
-            grid.text(missing_pair(grid, *(paired + 1))), kTorusName);
+    std::vector<std::size_t> best = order;
+    unsigned least = missing.size() <= kMissingWeighed ? conflicts(grid, missing, order) : 0;
+    while (least > 0 && std::next_permutation(order.begin(), order.end())) {
+        if (const unsigned count = conflicts(grid, missing, order); count < least) {
+            best = order;
+            least = count;
+        }
     }
-    grid = reordered(grid, order);
+    grid = reordered(grid, best);
+    for (std::size_t i = 0; i + 1 < grid.dimensions.size(); ++i) {
+        if (const std::uint32_t at = missing_pair(grid, i); at != kNoIndex) {
+            return fmt::format(
+                "switches are missing side by side in several dimensions of a {}, e.g. at {}; {} can go "
+                "around neighbours along one dimension only",
+                describe(grid), grid.text(at), kTorusName);
+        }
+    }
     return {};
 }
 

@@ -82,39 +82,50 @@ std::vector<std::uint32_t> updn_order(const Graph& graph, const Heights& heights
 
 namespace {
 
-base::Result<Orientation> orient(const Topology& topology, const Graph& graph, const RouteOptions& options) {
+base::Result<Orientation> orient(const Topology& topology, const Graph& graph, const HeightRule& rule) {
     const base::Result<HostSample> sample = sample_hosts(graph);
     if (!sample) {
         return tl::unexpected<base::Error>(sample.error());
     }
     Orientation result;
     result.heights.assign(sample->mean.begin(), sample->mean.end());
-    Heights for_order = result.heights;
-    if (!options.root_guids.empty()) {
-        const base::Result<std::vector<std::uint32_t>> roots = configured_roots(topology, options);
-        if (!roots) {
-            return tl::unexpected<base::Error>(roots.error());
-        }
-        for_order = heights_from_roots(graph, *roots, result.heights);
+    const base::Result<Heights> for_order = rule(graph, result.heights);
+    if (!for_order) {
+        return tl::unexpected<base::Error>(for_order.error());
     }
-    result.order.position = updn_order(graph, for_order, scarce_switches(topology));
+    result.order.position = updn_order(graph, *for_order, scarce_switches(topology));
     result.roots = switches_with_none_above(topology, graph, [&](std::uint32_t peer, std::uint32_t at) {
-        return for_order[peer] < for_order[at];
+        return (*for_order)[peer] < (*for_order)[at];
     });
     return result;
 }
 
 }  // namespace
 
-base::Result<Routes> route_updn(const Topology& topology, const Routes* previous,
-                                const RouteOptions& options) {
+base::Result<Routes> route_up_down(std::string_view engine, const HeightRule& rule, const Topology& topology,
+                                   const Routes* previous, const RouteOptions& options) {
     base::Result<Routes> routes =
         build_up_down_tables(topology, previous, options.threads,
-                             [&](const Graph& graph) { return orient(topology, graph, options); });
+                             [&](const Graph& graph) { return orient(topology, graph, rule); });
     if (routes) {
-        routes->engine = "updn";
+        routes->engine = engine;
     }
     return routes;
+}
+
+base::Result<Routes> route_updn(const Topology& topology, const Routes* previous,
+                                const RouteOptions& options) {
+    const HeightRule rule = [&](const Graph& graph, const Heights& from_hosts) -> base::Result<Heights> {
+        if (options.root_guids.empty()) {
+            return from_hosts;
+        }
+        const base::Result<std::vector<std::uint32_t>> roots = configured_roots(topology, options);
+        if (!roots) {
+            return tl::unexpected<base::Error>(roots.error());
+        }
+        return heights_from_roots(graph, *roots, from_hosts);
+    };
+    return route_up_down("updn", rule, topology, previous, options);
 }
 
 }  // namespace ibf::routing

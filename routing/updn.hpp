@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string_view>
 #include <vector>
 
 #include "routing/graph.hpp"
@@ -21,6 +23,14 @@ namespace ibf::routing {
 /// Heights by distance from given roots; components that hold no root keep their heights from the hosts.
 [[nodiscard]] Heights heights_from_roots(const Graph& graph, const std::vector<std::uint32_t>& roots,
                                          const Heights& from_hosts);
+
+/// How high the switches of the whole graph stand in the order.
+using HeightRule = std::function<base::Result<Heights>(const Graph& graph, const Heights& from_hosts)>;
+
+/// Up*/down* over the order that these heights make; engines that rank switches in another way use it too.
+[[nodiscard]] base::Result<Routes> route_up_down(std::string_view engine, const HeightRule& rule,
+                                                 const Topology& topology, const Routes* previous,
+                                                 const RouteOptions& options);
 
 [[nodiscard]] base::Result<Routes> route_updn(const Topology& topology, const Routes* previous,
                                               const RouteOptions& options);

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,6 +23,7 @@
 #include <toml++/toml.h>
 
 #include "daemon/shell/config_options.hpp"
+#include "routing/lft_dump.hpp"
 
 namespace ibf::shell {
 namespace {
@@ -186,7 +189,10 @@ std::string refuse_hostile(std::string_view text, const std::string& origin) {
 
 Result<std::string> read_file(const std::string& path, std::size_t bytes_max, std::string_view what) {
     std::ifstream file(path, std::ios::binary);
-    std::string content(bytes_max + 1, '\0');
+    std::error_code no_size;  // a pipe has none
+    const std::uintmax_t size = std::filesystem::file_size(path, no_size);
+    const std::size_t room = no_size || size > bytes_max ? bytes_max : static_cast<std::size_t>(size);
+    std::string content(room + 1, '\0');
     if (!file) {
         return base::fail(ErrorKind::io,
                           fmt::format("{} {} cannot be opened: {}", what, path, std::strerror(errno)));
@@ -283,17 +289,15 @@ Result<std::vector<mad::Guid>> parse_guid_list(std::string_view text, const std:
     return guids;
 }
 
-Result<DaemonConfig> load_config(const std::string& path) {
-    const auto text = read_file(path, kConfigBytesMax, "configuration file");
-    if (!text) {
-        return tl::unexpected(text.error());
-    }
-    auto config = parse_config(*text, path);
-    if (!config || config->sm.root_guid_file.empty()) {
-        return config;
-    }
-    const std::string roots_path =
-        (std::filesystem::path(path).parent_path() / config->sm.root_guid_file).lexically_normal().string();
+namespace {
+
+/// A file that the configuration names: relative to the folder of the configuration file `path`.
+std::string beside(const std::string& path, const std::string& name) {
+    return (std::filesystem::path(path).parent_path() / name).lexically_normal().string();
+}
+
+Result<void> load_roots(const std::string& path, DaemonConfig& config) {
+    const std::string roots_path = beside(path, config.sm.root_guid_file);
     const auto list = read_file(roots_path, kGuidFileBytesMax, "root_guid_file");
     if (!list) {
         return tl::unexpected(list.error());
@@ -307,8 +311,41 @@ Result<DaemonConfig> load_config(const std::string& path) {
                                                         "root_guid_file from {}",
                                                         roots_path, path));
     }
-    config->sm.routing.root_guids = std::move(*roots);
-    return config;
+    config.sm.routing.root_guids = std::move(*roots);
+    return {};
+}
+
+Result<void> load_lfts(const std::string& path, DaemonConfig& config) {
+    const std::string lfts_path = beside(path, config.sm.lfts_file);
+    const auto text = read_file(lfts_path, kLftsFileBytesMax, "lfts_file");
+    if (!text) {
+        return tl::unexpected(text.error());
+    }
+    auto lfts = routing::parse_lft_dump(*text);
+    if (!lfts) {
+        return base::fail(lfts.error().kind,
+                          fmt::format("lfts_file {}: {}", lfts_path, lfts.error().message));
+    }
+    config.sm.routing.lfts = std::make_shared<const routing::LftDump>(std::move(*lfts));
+    return {};
+}
+
+}  // namespace
+
+Result<DaemonConfig> load_config(const std::string& path) {
+    const auto text = read_file(path, kConfigBytesMax, "configuration file");
+    if (!text) {
+        return tl::unexpected(text.error());
+    }
+    auto config = parse_config(*text, path);
+    Result<void> loaded;
+    if (config && !config->sm.root_guid_file.empty()) {
+        loaded = load_roots(path, *config);
+    }
+    if (config && loaded && !config->sm.lfts_file.empty()) {
+        loaded = load_lfts(path, *config);
+    }
+    return loaded ? std::move(config) : Result<DaemonConfig>(tl::unexpected(loaded.error()));
 }
 
 std::string dump_config(const DaemonConfig& config) {

@@ -23,6 +23,7 @@ namespace ibf::shell {
 inline constexpr std::string_view kConfigPath = "/etc/ibfabric/ibfabricd.toml";
 inline constexpr std::size_t kConfigBytesMax = 256 * 1024;
 inline constexpr std::size_t kGuidFileBytesMax = 1024 * 1024;
+inline constexpr std::size_t kLftsFileBytesMax = 2'000'000'000;
 
 struct DaemonConfig {
     // [daemon]

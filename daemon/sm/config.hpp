@@ -51,6 +51,7 @@ struct SmConfig {
     // [routing]
     routing::RouteOptions routing;
     std::string root_guid_file;
+    std::string lfts_file;
 
     // [mads]
     mad::TransactionLimits mads;

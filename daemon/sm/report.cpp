@@ -102,6 +102,11 @@ void SubnetManager::announce_routes(base::Instant now, Effects& out) {
                      {}, now, out);
         }
     }
+    if (!routes_->routes.remark.empty()) {
+        announce(Severity::info, "engine-remark",
+                 fmt::format("engine {}: {}", routes_->routes.engine, routes_->routes.remark), {}, {}, now,
+                 out);
+    }
     for (std::size_t s = 0; s < view_->topology.switches.size(); ++s) {
         const routing::TopologySwitch& item = view_->topology.switches[s];
         if (item.lft_cap <= view_->topology.max_lid &&

@@ -168,7 +168,7 @@ TEST(Coordinates, DamageHereAndThere) {
             }
         }
     }
-    EXPECT_GE(found, 72U) << "of 80";
+    EXPECT_GE(found, 78U) << "of 80";
 }
 
 TEST(Coordinates, OtherShapesAreNone) {

@@ -255,6 +255,59 @@ std::vector<Edge> random_links(unsigned switches, unsigned extra, std::uint64_t 
     return links;
 }
 
+std::vector<Edge> links_from_bits(unsigned switches, std::uint32_t bits) {
+    std::vector<Edge> links;
+    for (unsigned a = 0; a < switches; ++a) {
+        for (unsigned b = a + 1; b < switches; ++b, bits >>= 1U) {
+            if ((bits & 1U) != 0) {
+                links.emplace_back(a, b);
+            }
+        }
+    }
+    return links;
+}
+
+void expect_shortest(const Topology& topology, const Routes& routes) {
+    const auto distances = plain_distances(topology);
+    for (const TopologyEndPort& to : topology.end_ports) {
+        for (std::uint32_t from = 0; from < topology.switches.size(); ++from) {
+            const int distance = distances[from][to.switch_index];
+            const auto path = walk(topology, routes, from, to.lids.base.value());
+            EXPECT_EQ(static_cast<int>(path.size()) - 1, distance)
+                << from << " to LID " << to.lids.base.value();
+        }
+    }
+}
+
+void expect_safe(const Topology& topology, const Routes& routes) {
+    const SlowVerdict slow = judge_slowly(topology, routes);
+    const Verdict verdict = verify(topology, routes, 2);
+    EXPECT_EQ(slow.unreachable, 0U);
+    EXPECT_FALSE(slow.cyclic);
+    EXPECT_TRUE(verdict.reachable()) << verdict.first_failure;
+    EXPECT_TRUE(verdict.credit_loop_free);
+    EXPECT_EQ(verdict.lane_faults, 0U) << verdict.first_lane_fault;
+    for (const auto& row : routes.sls) {
+        for (std::size_t lid = 0; row != nullptr && lid < row->size(); ++lid) {
+            EXPECT_LT((*row)[lid], routes.vls);
+        }
+    }
+}
+
+void cut_link(Topology& topology, std::uint32_t at, std::size_t port) {
+    PortPeer& peer = topology.switches[at].peers[port];
+    topology.switches[peer.index].peers[peer.port.value()] = {};
+    peer = {};
+}
+
+void cut_switch(Topology& topology, std::uint32_t at) {
+    for (std::size_t port = 1; port < topology.switches[at].peers.size(); ++port) {
+        if (topology.switches[at].peers[port].kind == PortPeer::Kind::switch_) {
+            cut_link(topology, at, port);
+        }
+    }
+}
+
 std::string shared_file(const std::string& name) {
     const char* from_environment = std::getenv("IBF_SHARED");
     const std::filesystem::path root = from_environment != nullptr ? std::filesystem::path(from_environment)

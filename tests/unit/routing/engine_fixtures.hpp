@@ -57,6 +57,20 @@ struct SlowVerdict {
 /// A random connected graph: a random tree plus extra links (parallel ones may occur).
 [[nodiscard]] std::vector<Edge> random_links(unsigned switches, unsigned extra, std::uint64_t seed);
 
+/// All labelled graphs of n switches, one bit per possible link.
+[[nodiscard]] std::vector<Edge> links_from_bits(unsigned switches, std::uint32_t bits);
+
+/// Every switch reaches every end port by as few hops as there can be.
+void expect_shortest(const Topology& topology, const Routes& routes);
+
+/// Both judges agree: all is reached, no lane can deadlock, no lane is used that is not there.
+void expect_safe(const Topology& topology, const Routes& routes);
+
+/// Takes away a cable between two switches, by one of its ends; port numbers stay.
+void cut_link(Topology& topology, std::uint32_t at, std::size_t port);
+/// Takes away all cables of a switch to others.
+void cut_switch(Topology& topology, std::uint32_t at);
+
 /// Path of a file of the shared fabrics; empty (with a printed reason) where they are absent.
 [[nodiscard]] std::string shared_file(const std::string& name);
 

@@ -7,33 +7,10 @@
 namespace ibf::routing::test {
 namespace {
 
-const std::array<const char*, 2> kEngines{"minhop", "updn"};               // serve any graph
-const std::array<const char*, 3> kTreeEngines{"minhop", "updn", "ftree"};  // serve trees
-
-/// All labelled graphs of n switches, one bit per possible link.
-std::vector<Edge> links_from_bits(unsigned switches, std::uint32_t bits) {
-    std::vector<Edge> links;
-    for (unsigned a = 0; a < switches; ++a) {
-        for (unsigned b = a + 1; b < switches; ++b, bits >>= 1U) {
-            if ((bits & 1U) != 0) {
-                links.emplace_back(a, b);
-            }
-        }
-    }
-    return links;
-}
-
-void expect_shortest(const Topology& topology, const Routes& routes) {
-    const auto distances = plain_distances(topology);
-    for (const TopologyEndPort& to : topology.end_ports) {
-        for (std::uint32_t from = 0; from < topology.switches.size(); ++from) {
-            const int distance = distances[from][to.switch_index];
-            const auto path = walk(topology, routes, from, to.lids.base.value());
-            EXPECT_EQ(static_cast<int>(path.size()) - 1, distance)
-                << from << " to LID " << to.lids.base.value();
-        }
-    }
-}
+const std::array<const char*, 5> kEngines{"minhop", "updn", "dnup", "sssp", "dfsssp"};  // serve any graph
+const std::array<const char*, 3> kTreeEngines{"minhop", "updn", "ftree"};               // serve trees
+const std::set<std::string> kShortest{"minhop", "sssp", "dfsssp"};
+const std::set<std::string> kSafe{"updn", "dnup", "dfsssp", "ftree"};
 
 void expect_proved(const Topology& topology, const Routes& routes) {
     const SlowVerdict slow = judge_slowly(topology, routes);
@@ -43,7 +20,8 @@ void expect_proved(const Topology& topology, const Routes& routes) {
     EXPECT_EQ(verdict.loops, 0U);
     EXPECT_EQ(verdict.pairs_checked, slow.pairs);
     EXPECT_EQ(verdict.credit_loop_free, !slow.cyclic);
-    if (routes.engine != "minhop") {
+    EXPECT_EQ(verdict.lane_faults, 0U) << verdict.first_lane_fault;
+    if (kSafe.count(routes.engine) != 0) {
         EXPECT_FALSE(slow.cyclic);
         EXPECT_EQ(verdict.switch_pairs_unreachable,
                   0U);  // one first switch per component: all pairs are legal
@@ -60,7 +38,7 @@ TEST(Engines, EveryGraphOfUpToFiveSwitches) {
                 SCOPED_TRACE(std::string(engine) + " graph " + std::to_string(bits));
                 const Routes routes = routes_of(engine, topology);
                 expect_proved(topology, routes);
-                if (routes.engine == "minhop") {
+                if (kShortest.count(routes.engine) != 0) {
                     expect_shortest(topology, routes);
                 }
             }
@@ -83,7 +61,7 @@ TEST(Engines, RandomGraphs) {
             SCOPED_TRACE(std::string(engine) + " seed " + std::to_string(seed));
             const Routes routes = routes_of(engine, topology);
             expect_proved(topology, routes);
-            if (routes.engine == "minhop") {
+            if (kShortest.count(routes.engine) != 0) {
                 expect_shortest(topology, routes);
             }
         }

@@ -131,7 +131,9 @@ TEST(GridEngines, AnyOneCableOrSwitchLost) {
         for (const SwitchCable& cable : switch_cables(whole)) {
             const Topology damaged = without_cable(whole, cable);
             const bool served_by_dor = served("dor", damaged).has_value();
-            EXPECT_TRUE(served_by_dor || !torus) << refusal_of("dor", damaged);
+            const bool has_another_way =
+                torus || std::string(spec) == "hyperx:4x4" || std::string(spec) == "ring:5";
+            EXPECT_TRUE(served_by_dor || !has_another_way) << refusal_of("dor", damaged);
             EXPECT_TRUE(served("torus-2qos", damaged) || !torus) << refusal_of("torus-2qos", damaged);
             EXPECT_TRUE(served_by_dor || !refusal_of("dor", damaged).empty());
         }
@@ -217,9 +219,10 @@ TEST(GridEngines, BrokenRingGoesTheLongWayOnTheSameServiceLevel) {
     }
 }
 
-TEST(GridEngines, NeighboursLostAlongOneDimensionAreServed) {
+TEST(GridEngines, TwoSwitchesLostAreServed) {
     const Topology whole = generated("torus:6x6x5");
-    for (const char* second : {"switch-3-2-3", "switch-3-3-2", "switch-4-2-2"}) {
+    for (const char* second :
+         {"switch-3-2-3", "switch-3-3-2", "switch-4-2-2", "switch-3-3-4", "switch-4-4-2", "switch-4-3-3"}) {
         SCOPED_TRACE(second);
         Topology damaged = without_switch(whole, switch_named(whole, "switch-3-2-2"));
         damaged = without_switch(damaged, switch_named(damaged, second));
@@ -232,7 +235,7 @@ TEST(GridEngines, WhatTorusCannotGoAroundIsSaid) {
     Topology corner = without_switch(whole, switch_named(whole, "switch-3-2-2"));
     corner = without_switch(corner, switch_named(corner, "switch-3-3-2"));
     corner = without_switch(corner, switch_named(corner, "switch-4-3-2"));
-    EXPECT_NE(refusal_of("torus-2qos", corner).find("side by side in 2 dimensions"), std::string::npos)
+    EXPECT_NE(refusal_of("torus-2qos", corner).find("side by side in several dimensions"), std::string::npos)
         << refusal_of("torus-2qos", corner);
     Topology pieces = without_switch(whole, switch_named(whole, "switch-3-2-2"));
     pieces = without_switch(pieces, switch_named(pieces, "switch-3-2-4"));
