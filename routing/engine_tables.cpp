@@ -14,23 +14,8 @@
 
 namespace ibf::routing {
 
-EnginePlan plan_of(UpDownStep step) {
-    EnginePlan plan;
-    plan.lengths = std::shared_ptr<const ByteMatrix>(step.now, &step.now->whole);
-    plan.down = std::shared_ptr<const ByteMatrix>(step.now, &step.now->down);
-    plan.goes_down.reserve(step.now->links.size());
-    for (const UpDownLink link : step.now->links) {
-        plan.goes_down.push_back(link == UpDownLink::up ? 0 : 1);
-    }
-    plan.basis = std::move(step.now);
-    plan.changes = std::move(step.changes);
-    return plan;
-}
-
-void CandidatePlanes::load(const Graph& graph, const EnginePlan& plan, std::uint32_t at,
-                           const LineSet& lines) {
-    const std::span<const PortGroup> groups = graph.groups_of(at);
-    planes_ = (groups.size() + 7) / 8;
+void CandidatePlanes::clear(std::size_t groups, const LineSet& lines) {
+    planes_ = (groups + 7) / 8;
     bytes_.resize(lines_ * planes_ * 64);
     loaded_.clear();
     lines.for_each([&](std::uint32_t line) {
@@ -38,16 +23,23 @@ void CandidatePlanes::load(const Graph& graph, const EnginePlan& plan, std::uint
         std::fill_n(bytes_.begin() + static_cast<std::ptrdiff_t>(line * planes_ * 64), planes_ * 64,
                     std::uint8_t{0});
     });
+}
+
+void CandidatePlanes::load(const Graph& graph, const EnginePlan& plan, std::uint32_t at,
+                           const LineSet& lines) {
+    const std::span<const PortGroup> groups = graph.groups_of(at);
+    clear(groups.size(), lines);
     if (plan.sets) {
-        return plan.sets(at, *this);
+        plan.sets(at, *this);
+        return;
     }
     find_goals(plan, at);
     for (std::size_t group = 0; group < groups.size(); ++group) {
         const std::uint32_t peer = groups[group].peer;
         if (!plan.goes_down.empty() && plan.goes_down[graph.first_group[at] + group] != 0) {
-            add(group, plan.down->row(peer), plan.down->row(at));
+            add_closer(group, plan.down->row(peer), plan.down->row(at));
         } else {
-            add(group, plan.lengths->row(peer), goals_.data());
+            add_closer(group, plan.lengths->row(peer), goals_.data());
         }
     }
 }
@@ -72,7 +64,7 @@ void CandidatePlanes::find_goals(const EnginePlan& plan, std::uint32_t at) {
     }
 }
 
-void CandidatePlanes::add(std::size_t group, const std::uint8_t* nearer, const std::uint8_t* goal) {
+void CandidatePlanes::add_closer(std::size_t group, const std::uint8_t* nearer, const std::uint8_t* goal) {
     const ByteLine bit(static_cast<std::uint8_t>(1U << (group % 8)));
     for (const std::uint32_t line : loaded_) {
         std::uint8_t* into = bytes_.data() + (line * planes_ + group / 8) * 64;
@@ -100,11 +92,6 @@ std::vector<char> scarce_switches(const Topology& topology) {
         scarce[at] = topology.switches[at].lft_cap <= topology.max_lid ? 1 : 0;
     }
     return scarce;
-}
-
-bool one_class(const Topology& topology) {
-    const std::vector<char> scarce = scarce_switches(topology);
-    return std::find(scarce.begin(), scarce.end(), 1) == scarce.end();
 }
 
 std::vector<mad::Guid> switches_with_none_above(
@@ -224,7 +211,7 @@ struct FillJob {
     const EnginePlan& plan;
     const Targets& targets;
     const SlotTables& tables;
-    std::vector<std::uint32_t> places;  ///< by switch, its place in the shape's order
+    std::vector<std::uint32_t> places;  ///< by switch, its place in the shape's order; kNoIndex: none
     std::optional<Known> known;
 };
 
@@ -241,13 +228,15 @@ public:
         find_due(at, draft);
         planes_.load(job_.graph, job_.plan, at, due_);
         chooser_.start(at);
-        for (const Target& target : job_.targets.at(job_.places[at])) {
-            draft.set(target.lid, target.local_port);
+        if (job_.places[at] != kNoIndex) {
+            for (const Target& target : job_.targets.at(job_.places[at])) {
+                draft.set(target.lid, target.local_port);
+            }
         }
         due_.for_each([&](std::uint32_t line) {
             const std::uint32_t end = std::min(job_.graph.switch_count(), (line + 1) * 64);
             for (std::uint32_t to = line * 64; to < end; ++to) {
-                if (to != at) {
+                if (to != at && job_.places[to] != kNoIndex) {
                     chooser_.use(planes_.at(to));
                     route_to(job_.places[to], draft);
                 }
@@ -392,7 +381,7 @@ std::vector<LidHome> homes_of(const Topology& topology, const Targets& targets, 
 /// Holds what the memo knows against this evaluation; nothing where that was not built on it.
 std::optional<Known> known_of(const Graph& graph, const EnginePlan& plan, const EngineMemo* memo,
                               const std::vector<LidHome>& homes) {
-    if (memo == nullptr || !plan.changes || memo->homes.size() > homes.size()) {
+    if (memo == nullptr || !plan.changes) {
         return std::nullopt;
     }
     const std::uint32_t count = graph.switch_count();
@@ -450,7 +439,7 @@ base::Result<void> fill_class(const LidClass& of, Build& build) {
                 *plan,
                 targets,
                 tables,
-                std::vector<std::uint32_t>(topology.switches.size()),
+                std::vector<std::uint32_t>(topology.switches.size(), kNoIndex),
                 known_of(*graph, *plan, build.memo.get(), homes)};
     for (std::uint32_t place = 0; place < plan->shape.order.size(); ++place) {
         job.places[plan->shape.order[place]] = place;
@@ -545,6 +534,52 @@ base::Result<Routes> build_tables(const Topology& topology, const Routes* previo
     if (classes.size() == 1 && build.next_memo != nullptr) {
         build.next_memo->rows = routes.rows;
         routes.memo = std::move(build.next_memo);
+    }
+    return routes;
+}
+
+namespace {
+
+EnginePlan plan_of(UpDownStep step) {
+    EnginePlan plan;
+    plan.lengths = std::shared_ptr<const ByteMatrix>(step.now, &step.now->whole);
+    plan.down = std::shared_ptr<const ByteMatrix>(step.now, &step.now->down);
+    plan.goes_down.reserve(step.now->links.size());
+    for (const UpDownLink link : step.now->links) {
+        plan.goes_down.push_back(link == UpDownLink::up ? 0 : 1);
+    }
+    plan.basis = std::move(step.now);
+    plan.changes = std::move(step.changes);
+    return plan;
+}
+
+}  // namespace
+
+base::Result<Routes> build_up_down_tables(const Topology& topology, const Routes* previous, unsigned threads,
+                                          const Orienter& orient) {
+    const std::vector<char> scarce = scarce_switches(topology);
+    const bool one_graph = std::find(scarce.begin(), scarce.end(), 1) == scarce.end();
+    std::optional<Orientation> orientation;
+    const Planner planner = [&](const std::shared_ptr<const Graph>& graph,
+                                const UpDown* before) -> base::Result<EnginePlan> {
+        if (!orientation) {
+            base::Result<Orientation> found = orient(one_graph ? *graph : make_graph(topology, {}));
+            if (!found) {
+                return tl::unexpected<base::Error>(found.error());
+            }
+            orientation = std::move(*found);
+        }
+        base::Result<UpDownStep> step = up_down_step(graph, orientation->order, before, threads);
+        if (!step) {
+            return tl::unexpected<base::Error>(step.error());
+        }
+        EnginePlan plan = plan_of(std::move(*step));
+        plan.shape = shape_of(*graph, *plan.lengths, orientation->heights);
+        return plan;
+    };
+    base::Result<Routes> routes = build_tables(topology, previous, threads, planner);
+    if (routes) {
+        routes->roots = std::move(orientation->roots);
     }
     return routes;
 }

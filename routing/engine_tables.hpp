@@ -57,10 +57,12 @@ using FlowPlacer =
 /// down if down[p][d] + 1 == down[s][d]; any other if s has no way down to d and lengths[p][d] + 1 ==
 /// lengths[s][d].
 struct EnginePlan {
-    SetRule sets;  ///< in place of the matrices, where candidates do not follow from distances
-    std::shared_ptr<const ByteMatrix> lengths;  ///< [s][d]: hops of every candidate path, kUnreached: none
-    std::shared_ptr<const ByteMatrix> down;     ///< null: no group goes down
-    std::vector<char> goes_down;                ///< by graph group; empty: none does
+    SetRule sets;  ///< in place of the distances below, where candidates do not follow from them
+    /// [s][d]: hops of every candidate path, kUnreached: none. May be null where `sets` serve and nothing is
+    /// evened out.
+    std::shared_ptr<const ByteMatrix> lengths;
+    std::shared_ptr<const ByteMatrix> down;  ///< null: no group goes down
+    std::vector<char> goes_down;             ///< by graph group; empty: none does
     Shape shape;
     Evening evening = Evening::by_flows;
     FlowPlacer placer;  ///< lays the flows of fresh tables in place of the evening out; may be null
@@ -71,9 +73,6 @@ struct EnginePlan {
 using Planner =
     std::function<base::Result<EnginePlan>(const std::shared_ptr<const Graph>& graph, const UpDown* before)>;
 
-/// The plan of an up/down evaluation, but for its shape.
-[[nodiscard]] EnginePlan plan_of(UpDownStep step);
-
 /// The candidate sets of one switch toward every destination switch, as bytes that vectorise: in each line of
 /// 64 destinations, plane b holds groups 8b .. 8b+7.
 class CandidatePlanes {
@@ -83,12 +82,14 @@ public:
     [[nodiscard]] std::uint32_t lines() const { return lines_; }
     /// at() is good for destinations in these lines.
     void load(const Graph& graph, const EnginePlan& plan, std::uint32_t at, const LineSet& lines);
-    void add(std::size_t group, std::uint32_t destination);
     [[nodiscard]] GroupSet at(std::uint32_t destination) const;
 
+    void add(std::size_t group, std::uint32_t destination);
+
 private:
+    void clear(std::size_t groups, const LineSet& lines);
     void find_goals(const EnginePlan& plan, std::uint32_t at);
-    void add(std::size_t group, const std::uint8_t* nearer, const std::uint8_t* goal);
+    void add_closer(std::size_t group, const std::uint8_t* nearer, const std::uint8_t* goal);
 
     std::uint32_t lines_;
     std::size_t planes_ = 0;
@@ -119,9 +120,6 @@ struct EngineMemo {
 [[nodiscard]] std::vector<std::shared_ptr<const LftRow>> old_rows(const Topology& topology,
                                                                   const Routes* previous);
 
-/// True if no switch is scarce: then the planner is given the whole graph, once.
-[[nodiscard]] bool one_class(const Topology& topology);
-
 /// Switches with neighbours of which none is above; what an engine reports as its roots.
 [[nodiscard]] std::vector<mad::Guid> switches_with_none_above(
     const Topology& topology, const Graph& graph,
@@ -136,5 +134,18 @@ struct EngineMemo {
 /// memo only destinations are looked at whose candidates changed; the rows are the same bytes without it.
 [[nodiscard]] base::Result<Routes> build_tables(const Topology& topology, const Routes* previous,
                                                 unsigned threads, const Planner& planner);
+
+/// What an up/down engine makes of a fabric. Made once, on the whole graph, and shared by all classes of
+/// LIDs: their dependencies share the lane.
+struct Orientation {
+    UpDownOrder order;
+    Heights heights;               ///< to spread by
+    std::vector<mad::Guid> roots;  ///< Routes::roots
+};
+using Orienter = std::function<base::Result<Orientation>(const Graph& graph)>;
+
+/// build_tables() for engines that are up/down on an order of their own.
+[[nodiscard]] base::Result<Routes> build_up_down_tables(const Topology& topology, const Routes* previous,
+                                                        unsigned threads, const Orienter& orient);
 
 }  // namespace ibf::routing

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <queue>
 #include <tuple>
 #include <utility>
@@ -136,13 +135,6 @@ UpDownOrder ftree_order(const Graph& graph, const Levels& levels, const std::vec
 
 namespace {
 
-/// Made once, on the whole graph, and shared by all LID classes: their dependencies share the lane.
-struct Tree {
-    Heights heights;
-    UpDownOrder order;
-    std::vector<mad::Guid> roots;
-};
-
 Heights heights_from_levels(const Levels& levels) {
     const std::uint32_t top = levels.empty() ? 0 : *std::max_element(levels.begin(), levels.end());
     Heights heights;
@@ -153,7 +145,8 @@ Heights heights_from_levels(const Levels& levels) {
     return heights;
 }
 
-base::Result<Tree> find_tree(const Topology& topology, const Graph& graph, const RouteOptions& options) {
+base::Result<Orientation> find_tree(const Topology& topology, const Graph& graph,
+                                    const RouteOptions& options) {
     const base::Result<HostSample> sample = sample_hosts(graph);
     if (!sample) {
         return tl::unexpected<base::Error>(sample.error());
@@ -171,7 +164,7 @@ base::Result<Tree> find_tree(const Topology& topology, const Graph& graph, const
     if (std::string reason = why_no_tree(graph, levels); !reason.empty()) {
         return base::fail(base::ErrorKind::unsupported, std::move(reason));
     }
-    Tree tree;
+    Orientation tree;
     tree.heights = heights_from_levels(levels);
     tree.order = ftree_order(graph, levels, sample->mean, scarce_switches(topology));
     tree.roots = switches_with_none_above(
@@ -183,29 +176,11 @@ base::Result<Tree> find_tree(const Topology& topology, const Graph& graph, const
 
 base::Result<Routes> route_ftree(const Topology& topology, const Routes* previous,
                                  const RouteOptions& options) {
-    std::optional<Tree> tree;
-    const Planner planner = [&](const std::shared_ptr<const Graph>& graph,
-                                const UpDown* before) -> base::Result<EnginePlan> {
-        if (!tree) {
-            base::Result<Tree> found =
-                find_tree(topology, one_class(topology) ? *graph : make_graph(topology, {}), options);
-            if (!found) {
-                return tl::unexpected<base::Error>(found.error());
-            }
-            tree = std::move(*found);
-        }
-        base::Result<UpDownStep> step = up_down_step(graph, tree->order, before, options.threads);
-        if (!step) {
-            return tl::unexpected<base::Error>(step.error());
-        }
-        EnginePlan plan = plan_of(std::move(*step));
-        plan.shape = shape_of(*graph, *plan.lengths, tree->heights);
-        return plan;
-    };
-    base::Result<Routes> routes = build_tables(topology, previous, options.threads, planner);
+    base::Result<Routes> routes =
+        build_up_down_tables(topology, previous, options.threads,
+                             [&](const Graph& graph) { return find_tree(topology, graph, options); });
     if (routes) {
         routes->engine = "ftree";
-        routes->roots = std::move(tree->roots);
     }
     return routes;
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <queue>
 #include <tuple>
 #include <utility>
@@ -83,19 +82,12 @@ std::vector<std::uint32_t> updn_order(const Graph& graph, const Heights& heights
 
 namespace {
 
-/// The order is made once, on the whole graph, and holds for all LID classes: their dependencies share lanes.
-struct Oriented {
-    Heights heights;
-    UpDownOrder order;
-    std::vector<mad::Guid> roots;
-};
-
-base::Result<Oriented> orient(const Topology& topology, const Graph& graph, const HeightRule& rule) {
+base::Result<Orientation> orient(const Topology& topology, const Graph& graph, const HeightRule& rule) {
     const base::Result<HostSample> sample = sample_hosts(graph);
     if (!sample) {
         return tl::unexpected<base::Error>(sample.error());
     }
-    Oriented result;
+    Orientation result;
     result.heights.assign(sample->mean.begin(), sample->mean.end());
     const base::Result<Heights> for_order = rule(graph, result.heights);
     if (!for_order) {
@@ -112,29 +104,11 @@ base::Result<Oriented> orient(const Topology& topology, const Graph& graph, cons
 
 base::Result<Routes> route_up_down(std::string_view engine, const HeightRule& rule, const Topology& topology,
                                    const Routes* previous, const RouteOptions& options) {
-    std::optional<Oriented> oriented;
-    const Planner planner = [&](const std::shared_ptr<const Graph>& graph,
-                                const UpDown* before) -> base::Result<EnginePlan> {
-        if (!oriented) {
-            base::Result<Oriented> found =
-                orient(topology, one_class(topology) ? *graph : make_graph(topology, {}), rule);
-            if (!found) {
-                return tl::unexpected<base::Error>(found.error());
-            }
-            oriented = std::move(*found);
-        }
-        base::Result<UpDownStep> step = up_down_step(graph, oriented->order, before, options.threads);
-        if (!step) {
-            return tl::unexpected<base::Error>(step.error());
-        }
-        EnginePlan plan = plan_of(std::move(*step));
-        plan.shape = shape_of(*graph, *plan.lengths, oriented->heights);
-        return plan;
-    };
-    base::Result<Routes> routes = build_tables(topology, previous, options.threads, planner);
+    base::Result<Routes> routes =
+        build_up_down_tables(topology, previous, options.threads,
+                             [&](const Graph& graph) { return orient(topology, graph, rule); });
     if (routes) {
         routes->engine = engine;
-        routes->roots = std::move(oriented->roots);
     }
     return routes;
 }

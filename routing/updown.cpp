@@ -60,8 +60,12 @@ struct StripHops {
     std::vector<std::uint8_t> down;
     std::vector<std::uint8_t> whole;
 
-    explicit StripHops(std::uint32_t switches)
-        : down(std::size_t{switches} * kStrip), whole(std::size_t{switches} * kStrip) {}
+    void resize(std::uint32_t switches) {
+        down.resize(std::size_t{switches} * kStrip);
+        whole.resize(std::size_t{switches} * kStrip);
+    }
+    [[nodiscard]] std::uint8_t* down_at(std::uint32_t at) { return &down[at * std::size_t{kStrip}]; }
+    [[nodiscard]] std::uint8_t* whole_at(std::uint32_t at) { return &whole[at * std::size_t{kStrip}]; }
 };
 
 enum class Use : std::uint8_t { no_spares, all };
@@ -88,7 +92,7 @@ public:
         ByteLine lost(std::uint8_t{0});
         const ByteLine homes = homes_of(line);
         for (std::uint32_t at = 0; at < graph_.switch_count(); ++at) {
-            lost.merge(lost_of(at, ByteLine(&out.whole[at * std::size_t{kStrip}]), homes));
+            lost.merge(lost_of(at, ByteLine(out.whole_at(at)), homes));
         }
         lost.mask(real_columns(line));
         if (!lost.any()) {
@@ -155,8 +159,8 @@ private:
 
     /// Down distances from the end of the order to its start, then the whole paths from the start to the end.
     void fill_strip(std::uint32_t line, Use use, StripHops& out) const {
-        const auto down = [&out](std::uint32_t at) { return &out.down[at * std::size_t{kStrip}]; };
-        const auto whole = [&out](std::uint32_t at) { return &out.whole[at * std::size_t{kStrip}]; };
+        const auto down = [&out](std::uint32_t at) { return out.down_at(at); };
+        const auto whole = [&out](std::uint32_t at) { return out.whole_at(at); };
         for (auto it = by_position_.rbegin(); it != by_position_.rend(); ++it) {
             down_of(*it, line, use, down).store(down(*it));
         }
@@ -186,21 +190,17 @@ private:
 /// Works out every line.
 void fill_all(const HopFiller& filler, unsigned threads, UpDown& out) {
     const std::uint32_t count = out.graph->switch_count();
-    struct Scratch {
-        StripHops strip;
-        StripHops other;
-    };
-    std::vector<std::optional<Scratch>> scratch(resolve_threads(threads));
+    std::vector<StripHops> strips(resolve_threads(threads));
+    std::vector<StripHops> scratch(strips.size());
     parallel_ranges(strip_count(count), 1, threads, [&](const WorkRange& range) {
-        std::optional<Scratch>& mine = scratch[range.slot];
-        if (!mine) {
-            mine.emplace(Scratch{StripHops(count), StripHops(count)});
-        }
+        StripHops& strip = strips[range.slot];
+        strip.resize(count);
+        scratch[range.slot].resize(count);
         const auto line = static_cast<std::uint32_t>(range.begin);
-        out.needs_spares[line] = filler.fill(line, mine->strip, mine->other) ? 1 : 0;
+        out.needs_spares[line] = filler.fill(line, strip, scratch[range.slot]) ? 1 : 0;
         for (std::uint32_t at = 0; at < count; ++at) {
-            ByteLine(&mine->strip.down[at * std::size_t{kStrip}]).store(out.down.row(at) + line * kStrip);
-            ByteLine(&mine->strip.whole[at * std::size_t{kStrip}]).store(out.whole.row(at) + line * kStrip);
+            ByteLine(strip.down_at(at)).store(out.down.row(at) + line * kStrip);
+            ByteLine(strip.whole_at(at)).store(out.whole.row(at) + line * kStrip);
         }
     });
 }
@@ -220,7 +220,7 @@ public:
           owns_whole_(graph_.switch_count(), 0),
           redo_(lines_) {}
 
-    UpDownChanges run() {
+    UpDownChanges run(unsigned threads) {
         for (std::uint32_t line = 0; line < lines_; ++line) {
             if (before_.needs_spares[line] != 0) {
                 redo_.set(line);
@@ -238,7 +238,7 @@ public:
             due.merge(changes_.down.row(at));
             due.for_each([&](std::uint32_t line) { update_whole(at, line); });
         }
-        redo_spares();
+        redo_spares(threads);
         return std::move(changes_);
     }
 
@@ -295,21 +295,27 @@ private:
     }
 
     /// Lines that need spare links now, or did before, are filled as if nothing were known.
-    void redo_spares() {
+    void redo_spares(unsigned threads) {
         for (const std::uint32_t line : lost_) {
             redo_.set(line);
         }
-        StripHops strip(graph_.switch_count());
-        StripHops other(graph_.switch_count());
-        redo_.for_each([&](std::uint32_t line) {
-            now_.needs_spares[line] = filler_.fill(line, strip, other) ? 1 : 0;
-            for (std::uint32_t at = 0; at < graph_.switch_count(); ++at) {
-                put(at, line, ByteLine(&strip.down[at * std::size_t{kStrip}]), now_.down, owns_down_,
-                    changes_.down);
-                put(at, line, ByteLine(&strip.whole[at * std::size_t{kStrip}]), now_.whole, owns_whole_,
-                    changes_.whole);
-            }
+        std::vector<std::uint32_t> lines;
+        redo_.for_each([&](std::uint32_t line) { lines.push_back(line); });
+        const std::uint32_t count = graph_.switch_count();
+        std::vector<StripHops> strips(lines.size());
+        std::vector<StripHops> scratch(resolve_threads(threads));
+        parallel_ranges(lines.size(), 1, threads, [&](const WorkRange& range) {
+            const std::uint32_t line = lines[range.begin];
+            strips[range.begin].resize(count);
+            scratch[range.slot].resize(count);
+            now_.needs_spares[line] = filler_.fill(line, strips[range.begin], scratch[range.slot]) ? 1 : 0;
         });
+        for (std::size_t i = 0; i < lines.size(); ++i) {
+            for (std::uint32_t at = 0; at < count; ++at) {
+                put(at, lines[i], ByteLine(strips[i].down_at(at)), now_.down, owns_down_, changes_.down);
+                put(at, lines[i], ByteLine(strips[i].whole_at(at)), now_.whole, owns_whole_, changes_.whole);
+            }
+        }
     }
 
     /// Compares with what stands there, which may be shared; true if it differs.
@@ -446,7 +452,7 @@ base::Result<UpDownStep> up_down_step(std::shared_ptr<const Graph> graph, UpDown
     const HopFiller filler(*now);
     UpDownStep step{now, std::nullopt};
     if (builds_on) {
-        step.changes = HopUpdater(*before, filler, *now).run();
+        step.changes = HopUpdater(*before, filler, *now).run(threads);
     } else {
         fill_all(filler, threads, *now);
     }

@@ -212,36 +212,6 @@ std::vector<std::uint32_t> walk(const Topology& topology, const Routes& routes, 
     return path;
 }
 
-void plug_in(TopologyEndPort end, mad::Guid at, TopologyBuilder& out) {
-    out.add_link(end.node_guid, end.port, at, end.switch_port);
-    end.switch_index = kNoIndex;
-    out.add_end_port(std::move(end));
-}
-
-Topology without_switch(const Topology& whole, std::uint32_t gone) {
-    TopologyBuilder builder;
-    for (std::uint32_t at = 0; at < whole.switches.size(); ++at) {
-        if (at != gone) {
-            builder.add_switch(whole.switches[at]);
-        }
-    }
-    for (const TopologyEndPort& end : whole.end_ports) {
-        if (end.switch_index != gone) {
-            plug_in(end, whole.switches[end.switch_index].guid, builder);
-        }
-    }
-    for (const TopologySwitch& item : whole.switches) {
-        for (std::size_t port = 1; port < item.peers.size(); ++port) {
-            const PortPeer& peer = item.peers[port];
-            if (peer.kind == PortPeer::Kind::switch_) {
-                builder.add_link(item.guid, mad::PortNum{static_cast<std::uint8_t>(port)},
-                                 whole.switches[peer.index].guid, peer.port);
-            }
-        }
-    }
-    return builder.build();
-}
-
 Topology without_links(Topology topology, std::uint64_t count, base::Prng& prng) {
     for (std::uint64_t tries = 0; count != 0 && tries < 10'000; ++tries) {
         TopologySwitch& item = topology.switches[prng.below(topology.switches.size())];

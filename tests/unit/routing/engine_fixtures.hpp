@@ -48,10 +48,6 @@ struct SlowVerdict {
 [[nodiscard]] std::vector<std::uint32_t> walk(const Topology& topology, const Routes& routes,
                                               std::uint32_t from, std::uint32_t lid);
 
-/// Adds an end port and its cable to the switch with this GUID, as they are in another topology.
-void plug_in(TopologyEndPort end, mad::Guid at, TopologyBuilder& out);
-/// The fabric with a switch gone, and the hosts that hung off it.
-[[nodiscard]] Topology without_switch(const Topology& whole, std::uint32_t gone);
 /// The fabric with so many cables between switches gone.
 [[nodiscard]] Topology without_links(Topology topology, std::uint64_t count, base::Prng& prng);
 
