@@ -11,6 +11,7 @@
 #include "routing/ftree.hpp"
 #include "routing/lash.hpp"
 #include "routing/minhop.hpp"
+#include "routing/nue.hpp"
 #include "routing/routes.hpp"
 #include "routing/sssp.hpp"
 #include "routing/torus.hpp"
@@ -28,10 +29,10 @@ struct Engine {
 };
 
 constexpr Engine kEngines[] = {
-    {"minhop", route_minhop},       {"updn", route_updn}, {"dnup", route_dnup},
-    {"ftree", route_ftree},         {"sssp", route_sssp}, {"dfsssp", route_dfsssp},
-    {"lash", route_lash},           {"dor", route_dor},   {"torus-2qos", route_torus},
-    {"dragonfly", route_dragonfly}, {"file", route_file},
+    {"minhop", route_minhop},    {"updn", route_updn},           {"dnup", route_dnup},
+    {"ftree", route_ftree},      {"sssp", route_sssp},           {"dfsssp", route_dfsssp},
+    {"nue", route_nue},          {"lash", route_lash},           {"dor", route_dor},
+    {"torus-2qos", route_torus}, {"dragonfly", route_dragonfly}, {"file", route_file},
 };
 constexpr std::string_view kLastResort = "updn";
 

@@ -239,6 +239,18 @@ Routes routes_of(const std::string& engine, const Topology& topology) {
     return std::move(*routes);
 }
 
+std::vector<Edge> links_from_bits(unsigned switches, std::uint32_t bits) {
+    std::vector<Edge> links;
+    for (unsigned a = 0; a < switches; ++a) {
+        for (unsigned b = a + 1; b < switches; ++b, bits >>= 1U) {
+            if ((bits & 1U) != 0) {
+                links.emplace_back(a, b);
+            }
+        }
+    }
+    return links;
+}
+
 std::vector<Edge> random_links(unsigned switches, unsigned extra, std::uint64_t seed) {
     base::Prng prng(seed);
     std::vector<Edge> links;

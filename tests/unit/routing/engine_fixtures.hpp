@@ -54,6 +54,9 @@ struct SlowVerdict {
 [[nodiscard]] Topology generated(const std::string& spec);
 [[nodiscard]] Routes routes_of(const std::string& engine, const Topology& topology);
 
+/// All labelled graphs of n switches, one bit per possible link.
+[[nodiscard]] std::vector<Edge> links_from_bits(unsigned switches, std::uint32_t bits);
+
 /// A random connected graph: a random tree plus extra links (parallel ones may occur).
 [[nodiscard]] std::vector<Edge> random_links(unsigned switches, unsigned extra, std::uint64_t seed);
 

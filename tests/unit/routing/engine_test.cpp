@@ -7,10 +7,10 @@
 namespace ibf::routing::test {
 namespace {
 
-const std::array<const char*, 5> kEngines{"minhop", "updn", "dnup", "sssp", "dfsssp"};  // serve any graph
+const std::array<const char*, 6> kEngines{"minhop", "updn", "dnup", "sssp", "dfsssp", "nue"};  // serve any graph
 const std::array<const char*, 3> kTreeEngines{"minhop", "updn", "ftree"};               // serve trees
 const std::set<std::string> kShortest{"minhop", "sssp", "dfsssp"};
-const std::set<std::string> kSafe{"updn", "dnup", "dfsssp", "ftree"};
+const std::set<std::string> kSafe{"updn", "dnup", "dfsssp", "ftree", "nue"};
 
 void expect_proved(const Topology& topology, const Routes& routes) {
     const SlowVerdict slow = judge_slowly(topology, routes);
