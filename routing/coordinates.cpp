@@ -78,7 +78,7 @@ struct Layer {
 };
 
 /// The layers across one axis, and how cables of that axis join them.
-struct Layers {
+struct GridLayers {
     std::vector<std::uint32_t> of;  ///< by member; kNoIndex: in none
     std::vector<std::set<std::uint32_t>> beside;
 };
@@ -119,7 +119,7 @@ void join_torn_ends(const Piece& piece, const Axes& axes, std::size_t axis, Disj
     }
 }
 
-Layers layers_of(const Piece& piece, const Axes& axes, std::size_t axis) {
+GridLayers layers_of(const Piece& piece, const Axes& axes, std::size_t axis) {
     DisjointSets sets(piece.size());
     for (std::size_t i = 0; i < piece.cables.size(); ++i) {
         if (axes.of_cable[i] != axis && axes.of_cable[i] != kNoAxis) {
@@ -132,7 +132,7 @@ Layers layers_of(const Piece& piece, const Axes& axes, std::size_t axis) {
     for (std::uint32_t at = 0; at < piece.size(); ++at) {
         largest = std::max(largest, ++found[sets.find(at)].switches);
     }
-    Layers layers;
+    GridLayers layers;
     std::uint32_t count = 0;
     for (std::uint32_t at = 0; at < piece.size(); ++at) {
         Layer& mine = found[sets.find(at)];
@@ -154,7 +154,7 @@ Layers layers_of(const Piece& piece, const Axes& axes, std::size_t axis) {
 }
 
 /// Open line or ring, as far as it goes from `start`.
-std::vector<std::uint32_t> follow_line(const Layers& layers, std::uint32_t start) {
+std::vector<std::uint32_t> follow_line(const GridLayers& layers, std::uint32_t start) {
     std::vector<std::uint32_t> line{start};
     std::uint32_t before = kNoIndex;
     while (true) {
@@ -176,7 +176,7 @@ struct Line {
 };
 
 /// nullopt: the layers form no line, ring or clique.
-std::optional<Line> line_of(const Layers& layers) {
+std::optional<Line> line_of(const GridLayers& layers) {
     const auto count = static_cast<std::uint32_t>(layers.beside.size());
     std::size_t ends = 0;
     std::size_t most = 0;
@@ -379,7 +379,7 @@ private:
     const Topology& topology_;
     const Piece& piece_;
     Grid grid_;
-    std::vector<Layers> layers_;
+    std::vector<GridLayers> layers_;
     std::vector<std::vector<std::uint32_t>> coordinate_;  ///< by axis and layer
     std::vector<std::uint32_t> position_;                 ///< by member
 };
