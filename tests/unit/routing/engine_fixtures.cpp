@@ -267,18 +267,6 @@ std::vector<Edge> random_links(unsigned switches, unsigned extra, std::uint64_t 
     return links;
 }
 
-std::vector<Edge> links_from_bits(unsigned switches, std::uint32_t bits) {
-    std::vector<Edge> links;
-    for (unsigned a = 0; a < switches; ++a) {
-        for (unsigned b = a + 1; b < switches; ++b, bits >>= 1U) {
-            if ((bits & 1U) != 0) {
-                links.emplace_back(a, b);
-            }
-        }
-    }
-    return links;
-}
-
 void expect_shortest(const Topology& topology, const Routes& routes) {
     const auto distances = plain_distances(topology);
     for (const TopologyEndPort& to : topology.end_ports) {

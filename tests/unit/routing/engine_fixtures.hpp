@@ -60,9 +60,6 @@ struct SlowVerdict {
 /// A random connected graph: a random tree plus extra links (parallel ones may occur).
 [[nodiscard]] std::vector<Edge> random_links(unsigned switches, unsigned extra, std::uint64_t seed);
 
-/// All labelled graphs of n switches, one bit per possible link.
-[[nodiscard]] std::vector<Edge> links_from_bits(unsigned switches, std::uint32_t bits);
-
 /// Every switch reaches every end port by as few hops as there can be.
 void expect_shortest(const Topology& topology, const Routes& routes);
 
