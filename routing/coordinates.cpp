@@ -78,7 +78,7 @@ struct Layer {
 };
 
 /// The layers across one axis, and how cables of that axis join them.
-struct Slices {
+struct GridLayers {
     std::vector<std::uint32_t> of;  ///< by member; kNoIndex: in none
     std::vector<std::set<std::uint32_t>> beside;
 };
@@ -119,7 +119,7 @@ void join_torn_ends(const Piece& piece, const Axes& axes, std::size_t axis, Disj
     }
 }
 
-Slices slices_of(const Piece& piece, const Axes& axes, std::size_t axis) {
+GridLayers layers_of(const Piece& piece, const Axes& axes, std::size_t axis) {
     DisjointSets sets(piece.size());
     for (std::size_t i = 0; i < piece.cables.size(); ++i) {
         if (axes.of_cable[i] != axis && axes.of_cable[i] != kNoAxis) {
@@ -132,7 +132,7 @@ Slices slices_of(const Piece& piece, const Axes& axes, std::size_t axis) {
     for (std::uint32_t at = 0; at < piece.size(); ++at) {
         largest = std::max(largest, ++found[sets.find(at)].switches);
     }
-    Slices layers;
+    GridLayers layers;
     std::uint32_t count = 0;
     for (std::uint32_t at = 0; at < piece.size(); ++at) {
         Layer& mine = found[sets.find(at)];
@@ -154,7 +154,7 @@ Slices slices_of(const Piece& piece, const Axes& axes, std::size_t axis) {
 }
 
 /// Open line or ring, as far as it goes from `start`.
-std::vector<std::uint32_t> follow_line(const Slices& layers, std::uint32_t start) {
+std::vector<std::uint32_t> follow_line(const GridLayers& layers, std::uint32_t start) {
     std::vector<std::uint32_t> line{start};
     std::uint32_t before = kNoIndex;
     while (true) {
@@ -176,7 +176,7 @@ struct Line {
 };
 
 /// nullopt: the layers form no line, ring or clique.
-std::optional<Line> line_of(const Slices& layers) {
+std::optional<Line> line_of(const GridLayers& layers) {
     const auto count = static_cast<std::uint32_t>(layers.beside.size());
     std::size_t ends = 0;
     std::size_t most = 0;
@@ -256,7 +256,7 @@ private:
     std::string find_lines(const Axes& axes) {
         std::uint64_t points = 1;
         for (std::size_t axis = 0; axis < axes.count; ++axis) {
-            layers_.push_back(slices_of(piece_, axes, axis));
+            layers_.push_back(layers_of(piece_, axes, axis));
             const std::optional<Line> line = line_of(layers_.back());
             if (!line) {
                 return no_line(axis, axes.count);
@@ -379,7 +379,7 @@ private:
     const Topology& topology_;
     const Piece& piece_;
     Grid grid_;
-    std::vector<Slices> layers_;
+    std::vector<GridLayers> layers_;
     std::vector<std::vector<std::uint32_t>> coordinate_;  ///< by axis and layer
     std::vector<std::uint32_t> position_;                 ///< by member
 };

@@ -44,9 +44,9 @@ private:
     std::vector<std::uint32_t> parent_;
 };
 
-class DirectionFinder {
+class DirectionSquares {
 public:
-    explicit DirectionFinder(const Graph& graph)
+    explicit DirectionSquares(const Graph& graph)
         : graph_(graph),
           parallels_(graph.groups.size()),
           ways_(graph.switch_count()),
@@ -146,7 +146,7 @@ std::vector<std::uint8_t> rank_sets(const Crossings& crossings, const std::vecto
 }  // namespace
 
 LinkRanks direction_ranks(const Graph& graph) {
-    DirectionFinder squares(graph);
+    DirectionSquares squares(graph);
     Parallels& parallels = squares.parallels();
     Crossings crossings(graph.groups.size());
     for (const auto& [a, b] : squares.crossings()) {

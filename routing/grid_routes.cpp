@@ -190,7 +190,8 @@ base::Result<Routes> route_grids(std::string_view engine, const Topology& topolo
     if (const std::string reason = lane_shortage(engine, topology, options, lanes); !reason.empty()) {
         return base::fail(base::ErrorKind::unsupported, reason);
     }
-    const Planner planner = [&](const std::shared_ptr<const Graph>&, const UpDown*) -> base::Result<EnginePlan> { return engine_plan(plan); };
+    const Planner planner = [&](const std::shared_ptr<const Graph>&,
+                                const UpDown*) -> base::Result<EnginePlan> { return engine_plan(plan); };
     base::Result<Routes> routes = build_tables(topology, previous, options.threads, planner);
     if (!routes) {
         return routes;
