@@ -97,11 +97,11 @@ void SubnetManager::keep_lanes(const Programmer& done, base::Instant now, Effect
     for (const LaneJob& job : done.lanes().jobs()) {
         survey_.forget(job.owner);  // what it read there is no longer so
         if (!job.lacking.empty()) {
-            const mad::Guid guid = working_->nodes[job.at.node].guid();
+            const fabric::Node& node = working_->nodes[job.at.node];
             announce(Severity::error, "lanes-lacking",
-                     fmt::format("{}: lanes of the {} engine are not set up: {}", name_of(guid),
-                                 routes_->routes.engine, job.lacking),
-                     guid, job.at.port, now, out);
+                     fmt::format("{} ({}): lanes of the {} engine are not set up: {}", node.description,
+                                 node.guid(), routes_->routes.engine, job.lacking),
+                     node.guid(), job.at.port, now, out);
         }
     }
     if (lanes_acknowledged_ == before) {

@@ -37,6 +37,7 @@ class Mount:
         if done.returncode != 0:
             test.skipTest("cannot mount a tmpfs here: " + done.stderr.strip())
         test.addCleanup(subprocess.run, ["umount", path], check=False)
+        test.addCleanup(test.kill)  # first: a daemon keeps files open
 
 
 class Fabric(unittest.TestCase):

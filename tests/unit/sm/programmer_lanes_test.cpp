@@ -19,7 +19,7 @@ LabOptions torus_engine() {
 }
 
 routing::Netlist torus() {
-    auto netlist = routing::generate_netlist("torus:4x4,hosts=1");
+    auto netlist = routing::generate_netlist("torus:5x5,hosts=1");
     EXPECT_TRUE(netlist);
     return std::move(*netlist);
 }
