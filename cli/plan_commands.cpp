@@ -56,7 +56,7 @@ base::Result<routing::RouteOptions> route_options(const PlanOptions& options) {
     out.threads = options.threads;
     out.allow_credit_loops = options.allow_credit_loops;
     out.connect_roots = options.connect_roots;
-    const auto known = routing::engine_names();
+    const auto known = options.compare ? routing::engine_names() : routing::chain_words();
     for (const std::string& engine : options.engines) {
         if (std::find(known.begin(), known.end(), engine) == known.end()) {
             return base::fail(base::ErrorKind::usage, fmt::format("there is no engine '{}'; there are {}",
@@ -291,8 +291,8 @@ void add_plan_command(CLI::App& app, Action& chosen) {
     plan->add_option(
             "--engine", options->engines,
             fmt::format("Of {}: a chain, the first that passes the proof serves; with --compare each by "
-                        "itself (default: all there are)",
-                        fmt::join(routing::engine_names(), ", ")))
+                        "itself (default: all there are). 'auto' is the engine of the fabric's family",
+                        fmt::join(routing::chain_words(), ", ")))
         ->type_name("NAME[,NAME...]")
         ->delimiter(',')
         ->allow_extra_args(false)

@@ -15,7 +15,7 @@ _ibfabric() {
     case $previous in
         --format) choices="ibnetdiscover ibsim json guid2lid opensm-dumps" ;;
         --fields) choices=$([[ -n $type ]] && "${COMP_WORDS[0]}" query "$type" --list-fields 2> /dev/null) ;;
-        --engine) choices="minhop updn dnup ftree sssp dfsssp nue lash dor torus-2qos dragonfly file minhop,updn" ;;
+        --engine) choices="minhop updn dnup ftree sssp dfsssp nue lash dor torus-2qos dragonfly file auto minhop,updn" ;;
         --show)
             choices="all inactive"
             [[ $command == ports ]] && choices+=" linked down"

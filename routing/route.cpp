@@ -36,6 +36,12 @@ constexpr Engine kEngines[] = {
 };
 constexpr std::string_view kLastResort = "updn";
 
+/// What "auto" stands for. Engines that are for one family come first and refuse others at once, with the
+/// reason; then those for any fabric, by what they cost: one lane, several lanes, longer paths.
+constexpr std::string_view kAuto = "auto";
+constexpr std::string_view kAutoChain[] = {"ftree",  "torus-2qos", "dor", "dragonfly",
+                                           "minhop", "dfsssp",     "nue"};
+
 }  // namespace
 
 std::vector<std::string> engine_names() {
@@ -44,6 +50,12 @@ std::vector<std::string> engine_names() {
         names.emplace_back(engine.name);
     }
     return names;
+}
+
+std::vector<std::string> chain_words() {
+    std::vector<std::string> words = engine_names();
+    words.emplace_back(kAuto);
+    return words;
 }
 
 base::Result<Routes> run_engine(std::string_view engine, const Topology& topology, const Routes* previous,
@@ -99,7 +111,19 @@ bool serves_the_rest(const std::string& engine, const Topology& topology, const 
 }
 
 std::vector<std::string> chain_of(const RouteOptions& options) {
-    std::vector<std::string> chain = options.engines;
+    std::vector<std::string> chain;
+    const auto add = [&chain](std::string_view engine) {
+        if (std::find(chain.begin(), chain.end(), engine) == chain.end()) {
+            chain.emplace_back(engine);
+        }
+    };
+    for (const std::string& engine : options.engines) {
+        if (engine == kAuto) {
+            std::for_each(std::begin(kAutoChain), std::end(kAutoChain), add);
+        } else {
+            add(engine);
+        }
+    }
     if (std::find(chain.begin(), chain.end(), kLastResort) == chain.end()) {
         chain.emplace_back(kLastResort);
     }

@@ -67,6 +67,8 @@ struct RouteOptions {
 [[nodiscard]] base::Result<Routes> run_engine(std::string_view engine, const Topology& topology,
                                               const Routes* previous, const RouteOptions& options);
 [[nodiscard]] std::vector<std::string> engine_names();
+/// What RouteOptions::engines may hold: the names, and "auto" for the engine of the fabric's family.
+[[nodiscard]] std::vector<std::string> chain_words();
 
 /// A channel: one lane of the directed link out of a switch port.
 struct ChannelStep {

@@ -372,13 +372,14 @@ ConfigOption flags(Name name, std::vector<Flag> all, std::string help, std::uint
 }
 
 ConfigOption engines_option() {
-    OptionInfo described =
-        describe({"routing", "engines"}, "a list of strings", "at least one engine's name",
-                 "Engines in the order they are tried; the first whose routes pass the proof serves.");
+    OptionInfo described = describe(
+        {"routing", "engines"}, "a list of strings", "at least one engine's name",
+        "Engines in the order they are tried; the first whose routes pass the proof serves. \"auto\": the "
+        "engine of the fabric's family, then those for any fabric.");
     return {std::move(described),
             [=](const OptionInfo& info, const ConfigValue& given, DaemonConfig& config,
                 ConfigProblems& problems) {
-                const std::vector<std::string> known = routing::engine_names();
+                const std::vector<std::string> known = routing::chain_words();
                 std::vector<std::string> chain;
                 read_strings(info, given, problems, [&](const ConfigValue& element, const std::string& word) {
                     if (std::find(known.begin(), known.end(), word) == known.end()) {

@@ -104,6 +104,32 @@ TEST(Route, AnEngineTriedByItselfIsJudgedAsInTheChain) {
     EXPECT_NE(nobody.attempt.refused_because.find("magic"), std::string::npos);
 }
 
+/// The engine that serves, of "auto", and the reasons of those before it.
+std::string served_by_auto(const Topology& topology, std::vector<EngineAttempt>& attempts) {
+    RouteOptions options;
+    options.engines = {"auto"};
+    const auto outcome = route(topology, nullptr, options);
+    EXPECT_TRUE(outcome);
+    attempts = outcome->attempts;
+    for (std::size_t i = 0; i + 1 < attempts.size(); ++i) {
+        EXPECT_FALSE(attempts[i].refused_because.empty()) << attempts[i].engine;
+    }
+    return outcome->routes.engine;
+}
+
+TEST(Route, AutoFindsTheEngineOfTheFamilyAndTellsWhyNotTheOthers) {
+    std::vector<EngineAttempt> attempts;
+    EXPECT_EQ(served_by_auto(generated("fat-tree:radix=8,levels=3"), attempts), "ftree");
+    EXPECT_EQ(attempts.size(), 1U);
+    EXPECT_EQ(served_by_auto(generated("torus:5x5,hosts=1"), attempts), "torus-2qos");
+    EXPECT_EQ(served_by_auto(generated("hypercube:dim=4,hosts=1"), attempts), "dor");
+    EXPECT_EQ(served_by_auto(generated("random:switches=24,degree=5,hosts=2,seed=7"), attempts), "dfsssp");
+    EXPECT_GE(attempts.size(), 5U) << "each with its reason";
+    FabricMaker one_lane{.switches = 24, .links = random_links(24, 40, 7)};
+    one_lane.lanes = 1;
+    EXPECT_EQ(served_by_auto(one_lane.make(), attempts), "nue") << "any graph, on the one lane that there is";
+}
+
 TEST(Route, TracedPathNamesWhereItBreaks) {
     const Topology topology = FabricMaker{.switches = 2, .links = {{0, 1}}}.make();
     const Routes routes = routes_of("minhop", topology);
