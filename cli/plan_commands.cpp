@@ -2,7 +2,11 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
 #include <memory>
+#include <sstream>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -12,6 +16,7 @@
 #include "cli/commands.hpp"
 #include "cli/output_file.hpp"
 #include "cli/table.hpp"
+#include "routing/lft_dump.hpp"
 #include "routing/netlist.hpp"
 #include "routing/routes.hpp"
 
@@ -22,6 +27,7 @@ struct PlanOptions {
     std::string spec;
     std::vector<std::string> engines;
     std::vector<std::string> roots;
+    std::string lfts;
     unsigned lmc = 0;
     unsigned threads = 0;
     bool allow_credit_loops = false;
@@ -32,6 +38,18 @@ std::uint64_t peak_rss_bytes() {
     struct rusage usage {};
     ::getrusage(RUSAGE_SELF, &usage);
     return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;  // Linux counts in KiB
+}
+
+base::Result<routing::LftDump> read_lfts(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    if (!file || !(text << file.rdbuf())) {
+        return base::fail(base::ErrorKind::usage,
+                          fmt::format("{} cannot be read: {}", path, std::strerror(errno)));
+    }
+    auto lfts = routing::parse_lft_dump(text.str());
+    return lfts ? std::move(lfts)
+                : base::fail(base::ErrorKind::usage, fmt::format("{}: {}", path, lfts.error().message));
 }
 
 base::Result<routing::RouteOptions> route_options(const PlanOptions& options) {
@@ -53,6 +71,13 @@ base::Result<routing::RouteOptions> route_options(const PlanOptions& options) {
             return tl::unexpected(guid.error());
         }
         out.root_guids.push_back(*guid);
+    }
+    if (!options.lfts.empty()) {
+        auto lfts = read_lfts(options.lfts);
+        if (!lfts) {
+            return tl::unexpected(lfts.error());
+        }
+        out.lfts = std::make_shared<const routing::LftDump>(std::move(*lfts));
     }
     return out;
 }
@@ -227,6 +252,8 @@ void add_plan_commands(CLI::App& app, Action& chosen) {
     plan->add_option("--lmc", to_plan->lmc, "2^N LIDs a port")->check(CLI::Range(0, 7));
     plan->add_option("--threads", to_plan->threads, "0: all cores; the result is the same")->check(CLI::Range(0, 1024));
     plan->add_option("--root", to_plan->roots, "Up/down root by GUID, may be repeated; none: found from the hosts up");
+    plan->add_option("--lfts", to_plan->lfts, "Dump of forwarding tables for the engine 'file'")
+        ->type_name("FILE");
     plan->add_flag("--allow-credit-loops", to_plan->allow_credit_loops, "Accept routes that could lock up");
     plan->add_flag("--connect-roots", to_plan->connect_roots, "Route between up/down roots too");
     plan->footer("Exit code 1 if a pair is not served, routes could lock up, or no engine asked for would serve.\n\n"

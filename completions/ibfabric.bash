@@ -34,7 +34,7 @@ _ibfabric() {
             sweep) choices+=" --full --wait" ;;
             export) choices+=" --format --output" ;;
             generate) choices+=" --output" ;;
-            plan) choices+=" --engine --lmc --threads --root --allow-credit-loops --connect-roots" ;;
+            plan) choices+=" --engine --lmc --threads --root --lfts --allow-credit-loops --connect-roots" ;;
             events) choices+=" --limit --kind" ;;
             sweeps) choices+=" --limit" ;;
             nodes | switches | hosts | lids) choices+=" --match" ;;
