@@ -2,8 +2,12 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
+#include <fstream>
 #include <memory>
+#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,6 +21,7 @@
 #include "cli/table.hpp"
 #include "daemon/api/json_rows.hpp"
 #include "routing/host_list.hpp"
+#include "routing/lft_dump.hpp"
 #include "routing/netlist.hpp"
 #include "routing/patterns.hpp"
 #include "routing/routes.hpp"
@@ -30,6 +35,7 @@ struct PlanOptions {
     std::string spec;
     std::vector<std::string> engines;
     std::vector<std::string> roots;
+    std::string lfts;
     unsigned lmc = 0;
     unsigned vls = routing::RouteOptions{}.vls_max;
     unsigned threads = 0;
@@ -47,6 +53,18 @@ std::uint64_t peak_rss_bytes() {
     struct rusage usage {};
     ::getrusage(RUSAGE_SELF, &usage);
     return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;  // Linux counts in KiB
+}
+
+base::Result<routing::LftDump> read_lfts(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    if (!file || !(text << file.rdbuf())) {
+        return base::fail(base::ErrorKind::usage,
+                          fmt::format("{} cannot be read: {}", path, std::strerror(errno)));
+    }
+    auto lfts = routing::parse_lft_dump(text.str());
+    return lfts ? std::move(lfts)
+                : base::fail(base::ErrorKind::usage, fmt::format("{}: {}", path, lfts.error().message));
 }
 
 base::Result<routing::RouteOptions> route_options(const PlanOptions& options) {
@@ -69,6 +87,13 @@ base::Result<routing::RouteOptions> route_options(const PlanOptions& options) {
             return tl::unexpected(guid.error());
         }
         out.root_guids.push_back(*guid);
+    }
+    if (!options.lfts.empty()) {
+        auto lfts = read_lfts(options.lfts);
+        if (!lfts) {
+            return tl::unexpected(lfts.error());
+        }
+        out.lfts = std::make_shared<const routing::LftDump>(std::move(*lfts));
     }
     return out;
 }
@@ -323,6 +348,8 @@ void add_plan_command(CLI::App& app, Action& chosen) {
         ->check(CLI::Range(0, 1024));
     plan->add_option("--root", options->roots,
                      "Up/down root by GUID, may be repeated; none: found from the hosts up");
+    plan->add_option("--lfts", options->lfts, "Dump of forwarding tables for the engine 'file'")
+        ->type_name("FILE");
     plan->add_flag("--allow-credit-loops", options->allow_credit_loops, "Accept routes that could lock up");
     plan->add_flag("--connect-roots", options->connect_roots, "Route between up/down roots too");
     plan->footer(

@@ -37,7 +37,7 @@ _ibfabric() {
             generate) choices+=" --output" ;;
             plan)
                 choices+=" --engine --compare --pattern --hosts --matchings --fail --seed --lmc --vls --threads --root"
-                choices+=" --allow-credit-loops --connect-roots"
+                choices+=" --lfts --allow-credit-loops --connect-roots"
                 ;;
             events) choices+=" --limit --kind" ;;
             sweeps) choices+=" --limit" ;;

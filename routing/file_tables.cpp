@@ -81,8 +81,10 @@ base::Result<LftRow> row_from(const LftDump::Table& table, const std::vector<mad
 base::Result<Routes> route_file(const Topology& topology, const Routes* /*previous*/,
                                 const RouteOptions& options) {
     if (options.lfts == nullptr) {
-        return base::fail(base::ErrorKind::unsupported,
-                          "no tables were given: name a dump of forwarding tables with lfts_file");
+        return base::fail(
+            base::ErrorKind::unsupported,
+            "no tables were given: name a dump of forwarding tables (lfts_file in the configuration, "
+            "--lfts of ibfabric plan)");
     }
     std::map<mad::Guid, const LftDump::Table*> tables;
     for (const LftDump::Table& table : options.lfts->tables) {

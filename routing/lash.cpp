@@ -69,16 +69,17 @@ public:
 
     Layers run(const OldLayers& before) {
         Layers result;
-        for_each_pair([&](std::uint32_t, std::uint32_t) { place(); });
+        for (const Pair& pair : hardest_first()) {
+            find_turns(pair.a, pair.b);
+            place(layer_before(pair.a, pair.b, before));
+        }
         result.count = static_cast<unsigned>(layers_.size());
         if (result.count <= kDataLanesMax) {
             const std::size_t lids = paths_.all_lids().size();
             result.of.assign(paths_.switch_count(), SlRow(lids, 0));
             LayerLoads loads;
             for_each_pair([&](std::uint32_t a, std::uint32_t b) {
-                const std::uint8_t was =
-                    talks(a, b) ? before.find(a, first_lid(b)) : before.find(b, first_lid(a));
-                const std::uint8_t layer = loads.pick(layers_that_hold(), was);
+                const std::uint8_t layer = loads.pick(layers_that_hold(), layer_before(a, b, before));
                 loads.add(layer, 1);
                 tell(b, layer, result.of[a]);
                 tell(a, layer, result.of[b]);
@@ -88,6 +89,12 @@ public:
     }
 
 private:
+    struct Pair {
+        std::uint32_t a = 0;
+        std::uint32_t b = 0;
+        std::uint32_t turns = 0;
+    };
+
     [[nodiscard]] std::uint16_t first_lid(std::uint32_t at) const {
         return paths_.columns().at(at).front().lid;
     }
@@ -103,13 +110,32 @@ private:
         for (std::uint32_t a = 0; a < paths_.switch_count(); ++a) {
             for (std::uint32_t b = a + 1; b < paths_.switch_count(); ++b) {
                 if (talks(a, b) || talks(b, a)) {
-                    turns_.clear();
-                    list_turns(a, b);
-                    list_turns(b, a);
+                    find_turns(a, b);
                     each(a, b);
                 }
             }
         }
+    }
+
+    /// Pairs that make live turns, those with the most first: what is hard to fit finds the layers still
+    /// empty.
+    std::vector<Pair> hardest_first() {
+        std::vector<Pair> pairs;
+        for_each_pair([&](std::uint32_t a, std::uint32_t b) {
+            if (!turns_.empty()) {
+                pairs.push_back({a, b, static_cast<std::uint32_t>(turns_.size())});
+            }
+        });
+        std::stable_sort(pairs.begin(), pairs.end(),
+                         [](const Pair& left, const Pair& right) { return left.turns > right.turns; });
+        return pairs;
+    }
+
+    /// Both ways' turns into turns_.
+    void find_turns(std::uint32_t a, std::uint32_t b) {
+        turns_.clear();
+        list_turns(a, b);
+        list_turns(b, a);
     }
 
     void list_turns(std::uint32_t from, std::uint32_t to) {
@@ -130,8 +156,19 @@ private:
         }
     }
 
-    /// Into the first layer that takes the pair; a new one is opened as long as there can be more.
-    void place() {
+    [[nodiscard]] std::uint8_t layer_before(std::uint32_t a, std::uint32_t b, const OldLayers& before) const {
+        return talks(a, b) ? before.find(a, first_lid(b)) : before.find(b, first_lid(a));
+    }
+
+    /// Into the layer that the pair had before, else the first that takes it; a new one is opened as long as
+    /// there can be more.
+    void place(std::uint8_t before) {
+        while (before < kDataLanesMax && layers_.size() <= before) {
+            layers_.emplace_back(live_, vertices_);
+        }
+        if (before < kDataLanesMax && layers_[before].add_all(turns_)) {
+            return;
+        }
         for (PairLayer& layer : layers_) {
             if (layer.add_all(turns_)) {
                 return;

@@ -22,18 +22,13 @@ using DraftResult = base::Result<std::unique_ptr<Draft>>;
 
 class LayeredRun {
 public:
-    LayeredRun(const LayeredEngine& engine, const Topology& topology, const Routes* previous,
-               std::uint8_t lanes, unsigned threads)
-        : engine_(engine),
-          topology_(topology),
-          before_(topology, previous),
-          lanes_(lanes),
-          threads_(threads) {}
+    LayeredRun(const LayeredEngine& engine, const Topology& topology, std::uint8_t lanes, unsigned threads)
+        : engine_(engine), topology_(topology), lanes_(lanes), threads_(threads) {}
 
     [[nodiscard]] DraftResult keep(const Routes& previous) const {
         DraftResult draft = lay(&previous, {});
         if (draft) {
-            find_layers(**draft);
+            find_layers(OldLayers(topology_, &previous), **draft);
         }
         return draft;
     }
@@ -51,9 +46,10 @@ public:
         if (other && *other != nullptr && (*other)->live->count() < (*draft)->live->count() / 2) {
             std::swap(draft, other);
         }
-        find_layers(**draft);
+        const OldLayers none(topology_, nullptr);
+        find_layers(none, **draft);
         if ((*draft)->layers.count > lanes_ && other && *other != nullptr) {
-            find_layers(**other);
+            find_layers(none, **other);
             return (*other)->layers.count < (*draft)->layers.count ? std::move(other) : std::move(draft);
         }
         return draft;
@@ -76,15 +72,14 @@ private:
         return draft;
     }
 
-    void find_layers(Draft& draft) const {
+    void find_layers(const OldLayers& before, Draft& draft) const {
         if (draft.live->count() != 0) {
-            draft.layers = engine_.layer(*draft.paths, *draft.live, before_);
+            draft.layers = engine_.layer(*draft.paths, *draft.live, before);
         }
     }
 
     const LayeredEngine& engine_;
     const Topology& topology_;
-    OldLayers before_;
     std::uint8_t lanes_;
     unsigned threads_;
 };
@@ -94,7 +89,7 @@ private:
 base::Result<Routes> route_in_layers(const LayeredEngine& engine, const Topology& topology,
                                      const Routes* previous, const RouteOptions& options) {
     const LaneLimit limit = lane_limit(topology, options.vls_max);
-    const LayeredRun run(engine, topology, previous, limit.lanes, options.threads);
+    const LayeredRun run(engine, topology, limit.lanes, options.threads);
     DraftResult found = previous != nullptr ? run.keep(*previous) : run.begin_afresh();
     if (previous != nullptr && found && (*found)->layers.count > limit.lanes) {
         found = run.begin_afresh();

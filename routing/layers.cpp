@@ -118,6 +118,8 @@ public:
     }
 
 private:
+    static constexpr unsigned kCountersMost = 8;  ///< threads; each has counters of its own, up to 40 MB
+
     /// Homeless paths, counted.
     struct Need {
         std::vector<std::uint32_t> turns;   ///< by live turn: paths; 49,151 LIDs squared are less than 2^32
@@ -157,7 +159,8 @@ private:
             Need need;
             std::vector<Passing> passing;  ///< by switch
         };
-        std::vector<Scratch> scratch(resolve_threads(paths_.threads()));
+        const unsigned threads = std::min(kCountersMost, resolve_threads(paths_.threads()));
+        std::vector<Scratch> scratch(threads);
         const auto count = [&](unsigned slot, const ColumnTree& tree, std::uint32_t root,
                                const ColumnLid& to) {
             Scratch& mine = scratch[slot];
@@ -179,7 +182,7 @@ private:
                 next = {next.paths + here.paths, next.hops + here.hops + here.paths};
             }
         };
-        paths_.for_each_tree(pending_, paths_.threads(), count);
+        paths_.for_each_tree(pending_, threads, count);
         Need total;
         total.resize(live_);
         for (const Scratch& part : scratch) {

@@ -104,7 +104,7 @@ def print_row(fabric, engine, who, served, compute, proof, result):
              number(result["max_link_load"] / mean, "{:.2f}") if mean else "-",
              number(patterns.get("shift", {}).get("mean_max"), "{:.2f}"),
              number(patterns.get("permutation", {}).get("mean_max"), "{:.2f}"),
-             number(patterns.get("bisection", {}).get("mean"), "{:.3f}"), number(result.get("mean_hops"), "{:.2f}"))
+             number(patterns.get("bisection", {}).get("bandwidth"), "{:.3f}"), number(result.get("mean_hops"), "{:.2f}"))
     print(" ".join(f"{cell:{width}}" for cell, (_, width) in zip(cells, COLUMNS)), flush=True)
 
 

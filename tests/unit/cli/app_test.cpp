@@ -47,6 +47,14 @@ TEST(App, PlanSaysWhoServesAndWhyNot) {
     EXPECT_NE(run_cli({"plan", "ring:5"}).out.find("minhop refused"), std::string::npos);
 }
 
+TEST(App, PlanNamesATableFileThatItCannotTake) {
+    const Said missing = run_cli({"plan", "ring:5", "--engine", "file", "--lfts", "/nonexistent/lfts"});
+    EXPECT_NE(missing.code, 0);
+    EXPECT_NE(missing.err.find("/nonexistent/lfts cannot be read"), std::string::npos) << missing.err;
+    EXPECT_NE(run_cli({"plan", "ring:5", "--engine", "file"}).out.find("file refused: no tables were given"),
+              std::string::npos);
+}
+
 TEST(App, GeneratedFabricsAreReadBack) {
     const std::string path = (std::filesystem::temp_directory_path() / "ibf-app-test.net").string();
     const Said made = run_cli({"generate", "fat-tree:radix=4,levels=2", "-o", path, "--json"});

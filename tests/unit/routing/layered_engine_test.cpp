@@ -1,4 +1,6 @@
 // dfsssp and lash: shortest paths that no lane can deadlock on, within the lanes that links have.
+#include <numeric>
+
 #include "engine_fixtures.hpp"
 
 namespace ibf::routing::test {
@@ -60,7 +62,7 @@ TEST(Layered, TwoPiecesAreServedApart) {
     }
 }
 
-// OpenSM's dfsssp and lash ask for 9 lanes here, and refuse.
+// OpenSM's dfsssp asks for 9 lanes here, and refuses.
 TEST(Layered, ToriFitEightLanes) {
     for (const char* spec : {"torus:6x6x6", "torus:6x6x6,missing-links=0.02,seed=3", "torus:7x5x4,hosts=2"}) {
         const Topology topology = generated(spec);
@@ -70,6 +72,33 @@ TEST(Layered, ToriFitEightLanes) {
         EXPECT_EQ(verdict.lane_faults, 0U) << spec;
         EXPECT_LE(routes.vls, 8U) << spec;
         EXPECT_EQ(measure_quality(topology, routes, 2).max_dilation, 1.0) << spec;
+    }
+}
+
+/// A 6x6 torus whose switches and cables come in any order: nothing but the graph tells its dimensions.
+FabricMaker shuffled_torus(std::uint64_t seed) {
+    constexpr unsigned kSide = 6;
+    std::vector<unsigned> number(kSide * kSide);
+    std::iota(number.begin(), number.end(), 0U);
+    base::Prng prng(seed);
+    prng.shuffle(number);
+    FabricMaker maker{.switches = kSide * kSide};
+    for (unsigned x = 0; x < kSide; ++x) {
+        for (unsigned y = 0; y < kSide; ++y) {
+            maker.links.emplace_back(number[x * kSide + y], number[(x + 1) % kSide * kSide + y]);
+            maker.links.emplace_back(number[x * kSide + y], number[x * kSide + (y + 1) % kSide]);
+        }
+    }
+    prng.shuffle(maker.links);
+    return maker;
+}
+
+TEST(Layered, DimensionsAreFoundWhateverTheNumbers) {
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+        const Topology topology = shuffled_torus(seed).make();
+        const Routes routes = routes_of("dfsssp", topology);
+        expect_layered(topology, routes);
+        EXPECT_LE(routes.vls, 4U) << seed;
     }
 }
 

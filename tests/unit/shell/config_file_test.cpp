@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include "routing/lft_dump.hpp"
+
 namespace ibf::shell {
 namespace {
 
@@ -360,6 +362,21 @@ TEST(ConfigFile, RootGuidFileIsReadBesideTheConfiguration) {
     ASSERT_FALSE(load_config(path).has_value());
     EXPECT_EQ(load_config(path).error().message,
               "root_guid_file " + folder.path() + "/roots cannot be opened: No such file or directory");
+}
+
+TEST(ConfigFile, LftsFileIsReadBesideTheConfiguration) {
+    const TempFolder folder;
+    folder.write("lfts", "Unicast lids [0-1] of switch Lid 2 guid 0x0000000000000007 ('a'):\n"
+                         "0x0001 003 # Channel Adapter portguid 0x0000000000000009: 'host'\n");
+    const std::string path = folder.write("c.toml", "[routing]\nlfts_file = \"lfts\"\n");
+    const auto config = load_config(path);
+    ASSERT_TRUE(config.has_value()) << config.error().message;
+    ASSERT_NE(config->sm.routing.lfts, nullptr);
+    ASSERT_EQ(config->sm.routing.lfts->tables.size(), 1U);
+    EXPECT_EQ(config->sm.routing.lfts->tables[0].switch_guid, mad::Guid{7});
+    folder.write("lfts", "nothing of the kind\n");
+    ASSERT_FALSE(load_config(path).has_value());
+    EXPECT_NE(load_config(path).error().message.find("lfts_file " + folder.path() + "/lfts: "), std::string::npos);
 }
 
 TEST(ConfigFile, FilesThatCannotBeRead) {
