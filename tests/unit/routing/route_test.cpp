@@ -122,7 +122,8 @@ TEST(Route, AutoFindsTheEngineOfTheFamilyAndTellsWhyNotTheOthers) {
     EXPECT_EQ(served_by_auto(generated("fat-tree:radix=8,levels=3"), attempts), "ftree");
     EXPECT_EQ(attempts.size(), 1U);
     EXPECT_EQ(served_by_auto(generated("torus:5x5,hosts=1"), attempts), "torus-2qos");
-    EXPECT_EQ(served_by_auto(generated("hypercube:dim=4,hosts=1"), attempts), "dor");
+    EXPECT_EQ(served_by_auto(generated("hyperx:4x4,hosts=2"), attempts), "dor");
+    EXPECT_EQ(served_by_auto(generated("dragonfly:a=4,p=2,h=2"), attempts), "dragonfly");
     EXPECT_EQ(served_by_auto(generated("random:switches=24,degree=5,hosts=2,seed=7"), attempts), "dfsssp");
     EXPECT_GE(attempts.size(), 5U) << "each with its reason";
     FabricMaker one_lane{.switches = 24, .links = random_links(24, 40, 7)};
