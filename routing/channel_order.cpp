@@ -7,27 +7,12 @@
 
 namespace ibf::routing {
 
-Channels make_channels(const Topology& topology, const Graph& graph) {
-    Channels channels;
-    channels.by_port.assign(std::size_t{graph.switch_count()} * 256, kNoIndex);
-    for (std::uint32_t at = 0; at < graph.switch_count(); ++at) {
-        channels.first.push_back(channels.count());
-        for (const PortGroup& group : graph.groups_of(at)) {
-            for (const std::uint8_t port : graph.ports_of(group)) {
-                channels.by_port[std::size_t{at} * 256 + port] = channels.count();
-                channels.from.push_back(at);
-                channels.to.push_back(group.peer);
-            }
-        }
-        channels.slots_most = std::max(channels.slots_most, channels.count() - channels.first.back());
+Channels::Channels(const Topology& topology, const Graph& graph) : Links(graph) {
+    for (std::uint32_t channel = 0; channel < count(); ++channel) {
+        const PortPeer& peer = topology.switches[from(channel)].peers[graph.ports[channel]];
+        reverse_.push_back(at(peer.index, peer.port.value()));
+        slots_most_ = std::max(slots_most_, slot(channel) + 1);
     }
-    channels.first.push_back(channels.count());
-    for (std::uint32_t channel = 0; channel < channels.count(); ++channel) {
-        const std::uint8_t port = graph.ports[channel];
-        const PortPeer& peer = topology.switches[channels.from[channel]].peers[port];
-        channels.reverse.push_back(channels.at(peer.index, peer.port.value()));
-    }
-    return channels;
 }
 
 template <class Each>
@@ -41,22 +26,19 @@ void ChannelOrder::Bits::for_each(std::uint32_t row, const Each& each) const {
 
 ChannelOrder::ChannelOrder(const Channels& channels, const std::vector<std::uint32_t>& order)
     : channels_(channels),
-      next_(channels.count(), (channels.slots_most + 63) / 64),
+      next_(channels.count(), (channels.slots_most() + 63) / 64),
       before_(next_),
       kept_(next_),
       blocked_(next_),
-      place_(channels.count()),
+      places_(order),
       seen_(channels.count(), 0),
       reached_from_(channels.count()) {
-    IBF_CHECK(order.size() == place_.size(), "{} channels in an order of {}", place_.size(), order.size());
-    for (std::uint32_t place = 0; place < order.size(); ++place) {
-        place_[order[place]] = place;
-    }
-    home_ = place_;
+    IBF_CHECK(order.size() == channels.count(), "{} channels in an order of {}", channels.count(),
+              order.size());
 }
 
 bool ChannelOrder::ordained(std::uint32_t c, std::uint32_t n) const {
-    return home_[c] < home_[n] || next_.test(c, channels_.slot(n));
+    return home_.of(c) < home_.of(n) || next_.test(c, channels_.slot(n));
 }
 
 bool ChannelOrder::blocked(std::uint32_t c, std::uint32_t n) const {
@@ -107,7 +89,7 @@ bool ChannelOrder::make_room(std::uint32_t c, std::uint32_t n) {
         return false;
     }
     search_behind(c, n);
-    reorder();
+    places_.put_before(behind_, ahead_);
     return true;
 }
 
@@ -117,10 +99,10 @@ bool ChannelOrder::search_ahead(std::uint32_t c, std::uint32_t n) {
     seen_[n] = search_;
     for (std::size_t head = 0; head < ahead_.size() && seen_[c] != search_; ++head) {
         const std::uint32_t at = ahead_[head];
-        const std::uint32_t base = channels_.first[channels_.to[at]];
+        const std::uint32_t base = channels_.first(channels_.peer(at));
         next_.for_each(at, [&](std::uint32_t exit) {
             const std::uint32_t onward = base + exit;
-            if (place_[onward] <= place_[c] && seen_[onward] != search_) {
+            if (places_.of(onward) <= places_.of(c) && seen_[onward] != search_) {
                 seen_[onward] = search_;
                 reached_from_[onward] = at;
                 ahead_.push_back(onward);
@@ -136,31 +118,14 @@ void ChannelOrder::search_behind(std::uint32_t c, std::uint32_t n) {
     seen_[c] = search_;
     for (std::size_t head = 0; head < behind_.size(); ++head) {
         const std::uint32_t at = behind_[head];
-        const std::uint32_t base = channels_.first[channels_.from[at]];
+        const std::uint32_t base = channels_.first(channels_.from(at));
         before_.for_each(at, [&](std::uint32_t input) {
-            const std::uint32_t earlier = channels_.reverse[base + input];
-            if (place_[earlier] >= place_[n] && seen_[earlier] != search_) {
+            const std::uint32_t earlier = channels_.reverse(base + input);
+            if (places_.of(earlier) >= places_.of(n) && seen_[earlier] != search_) {
                 seen_[earlier] = search_;
                 behind_.push_back(earlier);
             }
         });
-    }
-}
-
-/// The places of all that was found are dealt out anew: first to what leads to c, then to what n leads to,
-/// each in its order so far.
-void ChannelOrder::reorder() {
-    const auto by_place = [&](std::uint32_t a, std::uint32_t b) { return place_[a] < place_[b]; };
-    std::sort(behind_.begin(), behind_.end(), by_place);
-    std::sort(ahead_.begin(), ahead_.end(), by_place);
-    behind_.insert(behind_.end(), ahead_.begin(), ahead_.end());
-    places_.clear();
-    for (const std::uint32_t channel : behind_) {
-        places_.push_back(place_[channel]);
-    }
-    std::sort(places_.begin(), places_.end());
-    for (std::size_t i = 0; i < behind_.size(); ++i) {
-        place_[behind_[i]] = places_[i];
     }
 }
 

@@ -2,7 +2,7 @@
 //
 // A channel is a directed link between two switches; a dependency (c, n) says that packets go from channel c
 // into channel n, one of the exits of the switch that c enters. Dally and Seitz (1987): routes cannot
-// deadlock if the dependencies in use form no cycle. Channels numbers the links; ChannelOrder holds the
+// deadlock if the dependencies in use form no cycle. Channels are the links; ChannelOrder holds the
 // dependencies of one lane in use and takes a further one only if they stay acyclic.
 //
 // It does so by a topological order kept up to date (Pearce and Kelly, 2006): a dependency that agrees with
@@ -18,30 +18,26 @@
 #include <utility>
 #include <vector>
 
-#include "routing/graph.hpp"
+#include "routing/links.hpp"
+#include "routing/topological_places.hpp"
 #include "routing/topology.hpp"
 
 namespace ibf::routing {
 
-/// A channel's number is its index in Graph::ports; those out of one switch are numbered in a row.
-struct Channels {
-    std::vector<std::uint32_t> first;    ///< by switch, and one more
-    std::vector<std::uint32_t> from;     ///< the switch that the channel leaves
-    std::vector<std::uint32_t> to;       ///< the switch that it enters
-    std::vector<std::uint32_t> reverse;  ///< the other direction of its cable
-    std::vector<std::uint32_t> by_port;  ///< by switch * 256 + port
-    std::uint32_t slots_most = 0;        ///< most channels out of one switch
+/// Links that know the other direction of their cable. The links out of one switch are its exits; a channel's
+/// slot is its place among them.
+class Channels : public Links {
+public:
+    Channels(const Topology& topology, const Graph& graph);
 
-    /// The channel that leaves a switch by a port; kNoIndex where the port leads to no other switch.
-    [[nodiscard]] std::uint32_t at(std::uint32_t from_switch, std::uint8_t port) const {
-        return by_port[std::size_t{from_switch} * 256 + port];
-    }
-    [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(to.size()); }
-    /// The place of a channel among those out of its switch.
-    [[nodiscard]] std::uint32_t slot(std::uint32_t channel) const { return channel - first[from[channel]]; }
+    [[nodiscard]] std::uint32_t reverse(std::uint32_t channel) const { return reverse_[channel]; }
+    [[nodiscard]] std::uint32_t slot(std::uint32_t channel) const { return channel - first(from(channel)); }
+    [[nodiscard]] std::uint32_t slots_most() const { return slots_most_; }  ///< channels out of one switch
+
+private:
+    std::vector<std::uint32_t> reverse_;
+    std::uint32_t slots_most_ = 0;
 };
-
-[[nodiscard]] Channels make_channels(const Topology& topology, const Graph& graph);
 
 class ChannelOrder {
 public:
@@ -50,7 +46,9 @@ public:
     ChannelOrder(const Channels& channels, const std::vector<std::uint32_t>& order);
 
     /// True if (c, n) is in use, or would be without a look: it agrees with the order.
-    [[nodiscard]] bool agrees(std::uint32_t c, std::uint32_t n) const { return place_[c] < place_[n]; }
+    [[nodiscard]] bool agrees(std::uint32_t c, std::uint32_t n) const {
+        return places_.of(c) < places_.of(n);
+    }
     /// True if (c, n) is in use or agrees with the order that was given to begin with.
     [[nodiscard]] bool ordained(std::uint32_t c, std::uint32_t n) const;
     /// True if (c, n) closes a cycle of kept dependencies.
@@ -88,21 +86,20 @@ private:
     };
 
     [[nodiscard]] std::uint32_t input_slot(std::uint32_t c) const {
-        return channels_.slot(channels_.reverse[c]);
+        return channels_.slot(channels_.reverse(c));
     }
     [[nodiscard]] bool make_room(std::uint32_t c, std::uint32_t n);
     [[nodiscard]] bool search_ahead(std::uint32_t c, std::uint32_t n);
     void search_behind(std::uint32_t c, std::uint32_t n);
-    void reorder();
     [[nodiscard]] bool all_kept(std::uint32_t first, std::uint32_t last) const;
 
     const Channels& channels_;
-    Bits next_;                         ///< in use: by channel held, its exits
-    Bits before_;                       ///< the same by channel waited for, its inputs
-    Bits kept_;                         ///< as next_
-    Bits blocked_;                      ///< as next_
-    std::vector<std::uint32_t> place_;  ///< by channel: where it stands in the order
-    std::vector<std::uint32_t> home_;   ///< by channel: where it stood to begin with
+    Bits next_;     ///< in use: by channel held, its exits
+    Bits before_;   ///< the same by channel waited for, its inputs
+    Bits kept_;     ///< as next_
+    Bits blocked_;  ///< as next_
+    TopologicalPlaces places_;
+    TopologicalPlaces home_ = places_;  ///< as it was to begin with
     std::vector<std::pair<std::uint32_t, std::uint32_t>> trials_;
 
     // One search. A channel was seen in it if its stamp is the search's.
@@ -111,7 +108,6 @@ private:
     std::vector<std::uint32_t> reached_from_;
     std::vector<std::uint32_t> ahead_;
     std::vector<std::uint32_t> behind_;
-    std::vector<std::uint32_t> places_;
 };
 
 }  // namespace ibf::routing

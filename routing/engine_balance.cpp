@@ -4,6 +4,8 @@
 #include <bit>
 #include <numeric>
 
+#include "routing/links.hpp"
+
 namespace ibf::routing {
 
 namespace {
@@ -47,7 +49,6 @@ private:
     std::vector<std::uint64_t> bits_;
 };
 
-/// A link is its index in Graph::ports.
 class Balancer {
 public:
     Balancer(const Graph& graph, const EnginePlan& plan, const DraftRows& rows)
@@ -55,21 +56,11 @@ public:
           lengths_(*plan.lengths),
           rows_(rows),
           sets_(graph, plan),
-          peer_(graph.ports.size()),
-          link_(std::size_t{graph.switch_count()} * 256, kNoIndex),
+          links_(graph),
           load_(graph.ports.size(), 0),
           cost_(graph.ports.size(), 0),
           flow_(graph.switch_count()),
-          path_cost_(graph.switch_count()) {
-        for (std::uint32_t at = 0; at < graph.switch_count(); ++at) {
-            for (const PortGroup& group : graph.groups_of(at)) {
-                for (std::uint32_t i = group.first_port; i < group.first_port + group.port_count; ++i) {
-                    peer_[i] = group.peer;
-                    link_[std::size_t{at} * 256 + graph.ports[i]] = i;
-                }
-            }
-        }
-    }
+          path_cost_(graph.switch_count()) {}
 
     void run(const std::vector<FlowTarget>& targets) {
         std::uint32_t sorted_for = kNoIndex;
@@ -128,7 +119,7 @@ private:
     }
 
     [[nodiscard]] std::uint32_t link_of(std::uint32_t at, std::uint16_t lid) const {
-        return link_[std::size_t{at} * 256 + (*rows_[at])[lid]];
+        return links_.at(at, (*rows_[at])[lid]);
     }
 
     /// Adds the flows toward one LID to the links of its in-tree, or takes them off.
@@ -140,7 +131,7 @@ private:
                 continue;
             }
             load_[link] += sign > 0 ? flow_[*it] : 0 - flow_[*it];
-            flow_[peer_[link]] += flow_[*it];
+            flow_[links_.peer(link)] += flow_[*it];
             set_cost(link);
         }
     }
@@ -167,7 +158,7 @@ private:
             if (best == kNoIndex || now == kNoIndex) {
                 continue;
             }
-            const std::uint64_t now_cost = cost_[now] + path_cost_[peer_[now]];
+            const std::uint64_t now_cost = cost_[now] + path_cost_[links_.peer(now)];
             if (best_cost + now_cost / 16 < now_cost) {
                 (*rows_[at])[target.lid] = graph_.ports[best];
                 path_cost_[at] = best_cost;
@@ -182,8 +173,7 @@ private:
     const ByteMatrix& lengths_;
     const DraftRows& rows_;
     CandidateSets sets_;
-    std::vector<std::uint32_t> peer_;
-    std::vector<std::uint32_t> link_;  ///< by (switch, port)
+    Links links_;
     std::vector<std::uint64_t> load_;
     std::vector<std::uint64_t> cost_;
     std::vector<std::uint64_t> flow_;

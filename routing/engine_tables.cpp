@@ -131,19 +131,10 @@ std::size_t lft_row_size(std::uint32_t max_lid) {
 }
 
 std::vector<std::shared_ptr<const LftRow>> old_rows(const Topology& topology, const Routes* previous) {
-    std::vector<std::shared_ptr<const LftRow>> rows(topology.switches.size());
     if (previous == nullptr) {
-        return rows;
+        return std::vector<std::shared_ptr<const LftRow>>(topology.switches.size());
     }
-    std::map<mad::Guid, std::size_t> by_guid;
-    for (std::size_t i = 0; i < previous->rows.size() && i < previous->switch_guids.size(); ++i) {
-        by_guid.emplace(previous->switch_guids[i], i);
-    }
-    for (std::size_t at = 0; at < rows.size(); ++at) {
-        const auto found = by_guid.find(topology.switches[at].guid);
-        rows[at] = found == by_guid.end() ? nullptr : previous->rows[found->second];
-    }
-    return rows;
+    return in_order_of(topology, *previous).rows;
 }
 
 namespace {

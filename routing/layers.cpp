@@ -38,18 +38,9 @@ base::Error lanes_missing(std::string_view engine, unsigned needed, const LaneLi
 }
 
 OldLayers::OldLayers(const Topology& topology, const Routes* previous)
-    : any_(previous != nullptr), rows_(topology.switches.size()) {
-    if (previous == nullptr) {
-        return;
-    }
-    std::map<mad::Guid, std::shared_ptr<const SlRow>> by_guid;
-    for (std::size_t i = 0; i < previous->sls.size() && i < previous->switch_guids.size(); ++i) {
-        by_guid.emplace(previous->switch_guids[i], previous->sls[i]);
-    }
-    for (std::size_t at = 0; at < rows_.size(); ++at) {
-        const auto found = by_guid.find(topology.switches[at].guid);
-        rows_[at] = found == by_guid.end() ? nullptr : found->second;
-    }
+    : any_(previous != nullptr),
+      rows_(previous != nullptr ? in_order_of(topology, *previous).sls : decltype(rows_){}) {
+    rows_.resize(topology.switches.size());
 }
 
 std::uint8_t OldLayers::find(std::uint32_t at, std::uint16_t lid) const {

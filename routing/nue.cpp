@@ -223,7 +223,7 @@ std::uint64_t worst_of_minhop(const NueFabric& fabric, const std::vector<NueDest
             const std::uint32_t exit = fabric.channels.at(at, (*fabric.minhop[at])[target.lid]);
             if (exit != kNoIndex) {
                 load[exit] += flows[at];
-                flows[fabric.channels.to[exit]] += flows[at];
+                flows[fabric.channels.peer(exit)] += flows[at];
             }
         }
     };
@@ -454,7 +454,7 @@ base::Result<Routes> route_nue(const Topology& topology, const Routes* previous,
     if (!shortest) {
         return tl::unexpected<base::Error>(shortest.error());
     }
-    const Channels channels = make_channels(topology, graph);
+    const Channels channels(topology, graph);
     const std::vector<std::shared_ptr<const LftRow>> old = old_rows(topology, previous);
     const std::vector<std::shared_ptr<const LftRow>> minhop = old_rows(topology, &*shortest);
     const NueFabric fabric{topology, graph, channels, *hops, old, minhop};

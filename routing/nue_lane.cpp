@@ -23,8 +23,8 @@ std::vector<std::uint32_t> up_down_channels(const Channels& channels,
     std::vector<std::uint32_t> order(channels.count());
     std::iota(order.begin(), order.end(), 0U);
     const auto key = [&](std::uint32_t channel) {
-        const std::uint32_t from = position[channels.from[channel]];
-        const bool up = position[channels.to[channel]] < from;
+        const std::uint32_t from = position[channels.from(channel)];
+        const bool up = position[channels.peer(channel)] < from;
         return std::tuple(!up, up ? ~from : from, channel);
     };
     std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
@@ -81,8 +81,8 @@ void NueLane::grow_escape_tree(const std::vector<std::uint32_t>& position) {
     };
     std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>> links;
     for (std::uint32_t channel = 0; channel < channels_.count(); ++channel) {
-        const std::uint32_t from = channels_.from[channel];
-        const std::uint32_t to = channels_.to[channel];
+        const std::uint32_t from = channels_.from(channel);
+        const std::uint32_t to = channels_.peer(channel);
         if (position[to] < position[from]) {
             links.emplace_back(~std::min(holds(from), holds(to)), position[from], position[to], channel);
         }
@@ -91,9 +91,9 @@ void NueLane::grow_escape_tree(const std::vector<std::uint32_t>& position) {
     Forest forest(fabric_.graph.switch_count());
     for (const auto& link : links) {
         const std::uint32_t channel = std::get<3>(link);
-        if (forest.join(channels_.from[channel], channels_.to[channel])) {
-            escape_[channels_.from[channel]].push_back(channel);
-            escape_[channels_.to[channel]].push_back(channels_.reverse[channel]);
+        if (forest.join(channels_.from(channel), channels_.peer(channel))) {
+            escape_[channels_.from(channel)].push_back(channel);
+            escape_[channels_.peer(channel)].push_back(channels_.reverse(channel));
         }
     }
 }
@@ -103,7 +103,7 @@ void NueLane::keep_escape_tree() {
         for (const std::uint32_t back : exits) {
             for (const std::uint32_t exit : exits) {
                 if (exit != back) {
-                    const std::uint32_t input = channels_.reverse[back];
+                    const std::uint32_t input = channels_.reverse(back);
                     const bool acyclic = order_.add(input, exit);
                     IBF_CHECK(acyclic, "dependency {} -> {} closes a cycle in a tree", input, exit);
                     order_.keep(input, exit);
@@ -130,8 +130,8 @@ void NueLane::point_escape_tree(std::uint32_t to) {
         const std::uint32_t at = settled_[head];
         for (const std::uint32_t exit : escape_[at]) {
             if (exit != escape_exit_[at]) {
-                escape_exit_[channels_.to[exit]] = channels_.reverse[exit];
-                settled_.push_back(channels_.to[exit]);
+                escape_exit_[channels_.peer(exit)] = channels_.reverse(exit);
+                settled_.push_back(channels_.peer(exit));
             }
         }
     }
@@ -172,8 +172,8 @@ void NueLane::begin(std::uint32_t to, std::uint16_t lid) {
 
 /// A switch was just settled: its neighbours may use their links to it.
 void NueLane::offer(std::uint32_t at) {
-    for (std::uint32_t out = channels_.first[at]; out < channels_.first[at + 1]; ++out) {
-        const std::uint32_t other = channels_.to[out];
+    for (std::uint32_t out = channels_.first(at); out < channels_.first(at + 1); ++out) {
+        const std::uint32_t other = channels_.peer(out);
         if (hops_[other] == kUnsettled) {
             hops_[other] = kOffered;
             offered_.push_back(other);
@@ -183,7 +183,7 @@ void NueLane::offer(std::uint32_t at) {
 
 /// Says nothing that depends on the way that led to the dependencies in use: see hold_on() in nue.cpp.
 bool NueLane::usable(std::uint32_t exit) const {
-    const std::uint32_t next = exit_[channels_.to[exit]];
+    const std::uint32_t next = exit_[channels_.peer(exit)];
     if (next == kNoIndex) {
         return true;
     }
@@ -193,7 +193,7 @@ bool NueLane::usable(std::uint32_t exit) const {
 /// Flows on the path; and any dependency that agrees with the order is cheaper than one that may not.
 std::uint64_t NueLane::price(std::uint32_t exit) const {
     constexpr std::uint64_t kStrange = std::uint64_t{1} << 62U;
-    const std::uint32_t via = channels_.to[exit];
+    const std::uint32_t via = channels_.peer(exit);
     const std::uint32_t next = exit_[via];
     const bool agrees = next == kNoIndex || order_.agrees(exit, next);
     return path_load_[via] + load_[exit] + (agrees ? 0 : kStrange);
@@ -217,8 +217,8 @@ bool NueLane::choose(std::uint32_t at, std::uint32_t hops, std::uint16_t lid) {
 
 bool NueLane::choose_by_price(std::uint32_t at, std::uint32_t hops) {
     priced_.clear();
-    for (std::uint32_t exit = channels_.first[at]; exit < channels_.first[at + 1]; ++exit) {
-        if (hops_[channels_.to[exit]] == hops && usable(exit)) {
+    for (std::uint32_t exit = channels_.first(at); exit < channels_.first(at + 1); ++exit) {
+        if (hops_[channels_.peer(exit)] == hops && usable(exit)) {
             priced_.emplace_back(price(exit), exit);
         }
     }
@@ -235,15 +235,15 @@ bool NueLane::choose_by_price(std::uint32_t at, std::uint32_t hops) {
 
 /// Fixes the exit of a switch, if its dependencies may be used.
 bool NueLane::settle(std::uint32_t at, std::uint32_t exit) {
-    const std::uint32_t via = channels_.to[exit];
+    const std::uint32_t via = channels_.peer(exit);
     const std::uint32_t next = exit_[via];
     const std::size_t mark = order_.trials();
     if (next != kNoIndex && !order_.add(exit, next)) {
         return false;
     }
     for (const std::uint32_t back : escape_[at]) {
-        const bool waits = back != escape_exit_[at] && hops_[channels_.to[back]] >= kOffered;
-        if (waits && !order_.add(channels_.reverse[back], exit)) {
+        const bool waits = back != escape_exit_[at] && hops_[channels_.peer(back)] >= kOffered;
+        if (waits && !order_.add(channels_.reverse(back), exit)) {
             order_.drop_to(mark);
             return false;
         }
@@ -263,7 +263,7 @@ std::uint32_t NueLane::exit_in(const LftRow* row, std::uint32_t at, std::uint32_
         return kNoIndex;
     }
     const std::uint32_t exit = channels_.at(at, (*row)[lid]);
-    return exit != kNoIndex && hops_[channels_.to[exit]] == hops ? exit : kNoIndex;
+    return exit != kNoIndex && hops_[channels_.peer(exit)] == hops ? exit : kNoIndex;
 }
 
 void NueLane::count_flows(std::uint32_t to, std::uint32_t end_ports) {
@@ -278,7 +278,7 @@ void NueLane::count_flows(std::uint32_t to, std::uint32_t end_ports) {
     for (std::size_t i = settled_.size() - 1; i > 0; --i) {  // the farthest first
         const std::uint32_t at = settled_[i];
         load_[exit_[at]] += flows_[at];
-        flows_[channels_.to[exit_[at]]] += flows_[at];
+        flows_[channels_.peer(exit_[at])] += flows_[at];
     }
 }
 

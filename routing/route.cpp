@@ -39,8 +39,8 @@ constexpr std::string_view kLastResort = "updn";
 /// What "auto" stands for. Engines that are for one family come first and refuse others at once, with the
 /// reason; then those for any fabric, by what they cost: one lane, several lanes, longer paths.
 constexpr std::string_view kAuto = "auto";
-constexpr std::string_view kAutoChain[] = {"ftree",  "torus-2qos", "dor", "dragonfly",
-                                           "minhop", "dfsssp",     "nue"};
+constexpr std::string_view kAutoChain[] = {"torus-2qos", "dor",    "ftree", "dragonfly",
+                                           "minhop",     "dfsssp", "nue"};
 
 }  // namespace
 

@@ -1,5 +1,7 @@
 #include "routing/routes.hpp"
 
+#include <map>
+
 #include <fmt/format.h>
 
 #include "base/fnv.hpp"
@@ -52,6 +54,33 @@ std::uint64_t Routes::hash() const {
         }
     }
     return hash.value();
+}
+
+Routes in_order_of(const Topology& topology, const Routes& routes) {
+    std::map<mad::Guid, std::size_t> places;
+    for (std::size_t i = 0; i < routes.switch_guids.size(); ++i) {
+        places.emplace(routes.switch_guids[i], i);
+    }
+    Routes ordered = routes;
+    ordered.switch_guids.clear();
+    ordered.rows.clear();
+    ordered.sls.clear();
+    ordered.lane_maps.clear();
+    for (const TopologySwitch& item : topology.switches) {
+        const auto found = places.find(item.guid);
+        const auto take = [&](const auto& from, auto& to) {
+            if (!from.empty()) {
+                to.push_back(found != places.end() && found->second < from.size() ? from[found->second]
+                                                                                  : nullptr);
+            }
+        };
+        ordered.switch_guids.push_back(item.guid);
+        take(routes.rows, ordered.rows);
+        take(routes.sls, ordered.sls);
+        take(routes.lane_maps, ordered.lane_maps);
+    }
+    ordered.rows.resize(topology.switches.size());
+    return ordered;
 }
 
 namespace {

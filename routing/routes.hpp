@@ -52,14 +52,19 @@ struct Routes {
     [[nodiscard]] std::uint64_t hash() const;
 };
 
+/// The same routes with rows, SLs and lane maps in the order of a topology's switches, matched by GUID. Null
+/// where they have nothing for a switch; SLs or maps that they do not have at all stay empty. Shares what it
+/// points to.
+[[nodiscard]] Routes in_order_of(const Topology& topology, const Routes& routes);
+
 struct RouteOptions {
     std::vector<std::string> engines{"minhop", "updn"};  ///< the chain, first that passes the proof serves
-    std::vector<mad::Guid> root_guids;  ///< up/down roots; empty: found from the hosts upward
-    bool connect_roots = false;         ///< also route root-to-root switch pairs (min-hop)
-    bool allow_credit_loops = false;    ///< accept routes whose channel dependencies cycle
-    std::uint8_t vls_max = 8;           ///< data lanes that an engine may use at most, 1..15
+    std::vector<mad::Guid> root_guids;    ///< up/down roots; empty: found from the hosts upward
+    bool connect_roots = false;           ///< also route root-to-root switch pairs (min-hop)
+    bool allow_credit_loops = false;      ///< accept routes whose channel dependencies cycle
+    std::uint8_t vls_max = 8;             ///< data lanes that an engine may use at most, 1..15
     std::shared_ptr<const LftDump> lfts;  ///< engine "file": the tables to take; null: none given
-    unsigned threads = 0;               ///< 0: all cores; results do not depend on it
+    unsigned threads = 0;                 ///< 0: all cores; results do not depend on it
 };
 
 /// One engine: Topology in, Routes out. `previous` may be null; entries of it that are still legal stay.

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "routing/topological_places.hpp"
+
 namespace ibf::routing {
 
 /// How many edges the search for one cycle may look at.
@@ -28,17 +30,15 @@ public:
 private:
     [[nodiscard]] bool search_forward(std::uint32_t start, std::uint32_t goal);
     void search_backward(std::uint32_t start, std::uint32_t lowest);
-    void reorder();
     [[nodiscard]] bool visit(std::uint32_t vertex);
 
-    std::vector<std::uint32_t> place_;  ///< by vertex
+    TopologicalPlaces places_;
     std::vector<std::vector<std::uint32_t>> out_;
     std::vector<std::vector<std::uint32_t>> in_;
     std::vector<std::uint32_t> visited_;  ///< stamp of the last search that came by
     std::uint32_t stamp_ = 0;
     std::vector<std::uint32_t> ahead_;   ///< reached from the edge's end
     std::vector<std::uint32_t> behind_;  ///< leading to the edge's start
-    std::vector<std::uint32_t> places_;
 };
 
 }  // namespace ibf::routing

@@ -312,9 +312,10 @@ Verdict verify(const Topology& topology, const Routes& routes, unsigned threads)
     return verify(topology, routes, {}, threads);
 }
 
-Verdict verify(const Topology& topology, const Routes& routes, const std::vector<MulticastTree>& trees,
+Verdict verify(const Topology& topology, const Routes& given, const std::vector<MulticastTree>& trees,
                unsigned threads) {
     const auto start = std::chrono::steady_clock::now();
+    const Routes routes = in_order_of(topology, given);
     const TableView view(topology, routes);
     const Population people = population_of(topology, view);
     const std::uint32_t lanes = lanes_for(routes, trees);

@@ -14,13 +14,8 @@ TableView::TableView(const Topology& topology, const Routes& routes) {
 }
 
 void TableView::match_rows(const Topology& topology, const Routes& routes) {
-    std::map<mad::Guid, const LftRow*> by_guid;
-    for (std::size_t i = 0; i < routes.rows.size() && i < routes.switch_guids.size(); ++i) {
-        by_guid.emplace(routes.switch_guids[i], routes.rows[i].get());
-    }
-    for (const TopologySwitch& item : topology.switches) {
-        const auto found = by_guid.find(item.guid);
-        rows_.push_back(found == by_guid.end() ? nullptr : found->second);
+    for (const std::shared_ptr<const LftRow>& row : in_order_of(topology, routes).rows) {
+        rows_.push_back(row.get());
     }
 }
 

@@ -1,7 +1,6 @@
 #include "daemon/fabric/forwarding.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -134,33 +133,11 @@ std::optional<std::uint32_t> Forwarding::hops(std::uint32_t from, mad::Lid lid) 
     return std::nullopt;
 }
 
-/// What the routes have for each switch, in this topology's order; empty where they have nothing at all.
-template <class Item>
-std::vector<Item> Forwarding::by_switch(const routing::Routes& routes, const std::vector<Item>& items) const {
-    std::map<mad::Guid, Item> by_guid;
-    for (std::size_t i = 0; i < items.size() && i < routes.switch_guids.size(); ++i) {
-        by_guid.emplace(routes.switch_guids[i], items[i]);
-    }
-    std::vector<Item> out;
-    for (std::size_t i = 0; i < topology().switches.size() && !by_guid.empty(); ++i) {
-        const auto found = by_guid.find(topology().switches[i].guid);
-        out.push_back(found == by_guid.end() ? Item{} : found->second);
-    }
-    return out;
-}
-
 routing::Routes Forwarding::routes() const {
-    routing::Routes out;
-    if (wanted_ != nullptr) {
-        out.engine = wanted_->engine;
-        out.vls = wanted_->vls;
-        out.sls = by_switch(*wanted_, wanted_->sls);
-        out.lane_maps = by_switch(*wanted_, wanted_->lane_maps);
-    }
+    routing::Routes out = routing::in_order_of(topology(), wanted_ != nullptr ? *wanted_ : routing::Routes{});
     for (std::uint32_t i = 0; i < topology().switches.size(); ++i) {
-        out.switch_guids.push_back(topology().switches[i].guid);
         // A switch that acknowledged nothing forwards nothing: an empty row is all drops.
-        out.rows.push_back(rows_[i] != nullptr ? rows_[i] : std::make_shared<const routing::LftRow>());
+        out.rows[i] = rows_[i] != nullptr ? rows_[i] : std::make_shared<const routing::LftRow>();
     }
     return out;
 }

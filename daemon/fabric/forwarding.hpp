@@ -46,10 +46,6 @@ public:
     [[nodiscard]] routing::Routes routes() const;
 
 private:
-    template <class Item>
-    [[nodiscard]] std::vector<Item> by_switch(const routing::Routes& routes,
-                                              const std::vector<Item>& items) const;
-
     std::shared_ptr<const TopologyView> view_;
     std::vector<std::shared_ptr<const routing::LftRow>> rows_;
     std::vector<Owner> owners_;                      ///< by LID, up to max_lid

@@ -1,6 +1,5 @@
 // What a view knows of service levels: which one a path has, and where one is dropped.
 #include <algorithm>
-#include <map>
 
 #include "daemon/sa/view.hpp"
 #include "mad/codec.hpp"
@@ -33,17 +32,11 @@ void View::add_service_levels() {
     if (!snapshot_->routes || !snapshot_->view || snapshot_->routes->routes.sls.empty()) {
         return;
     }
-    const routing::Routes& routes = snapshot_->routes->routes;
-    std::map<mad::Guid, const routing::SlRow*> by_guid;
-    for (std::size_t s = 0; s < routes.sls.size() && s < routes.switch_guids.size(); ++s) {
-        by_guid.emplace(routes.switch_guids[s], routes.sls[s].get());
-    }
     const routing::SlRow* last = nullptr;
-    for (const routing::TopologySwitch& item : snapshot_->view->topology.switches) {
-        const auto found = by_guid.find(item.guid);
-        service_levels_.push_back(found == by_guid.end() ? nullptr : found->second);
-        if (const routing::SlRow* row = service_levels_.back(); row != nullptr && row != last) {
-            last = row;
+    for (const auto& row : routing::in_order_of(snapshot_->view->topology, snapshot_->routes->routes).sls) {
+        service_levels_.push_back(row.get());
+        if (row != nullptr && row.get() != last) {
+            last = row.get();
             for (const std::uint8_t sl : *row) {
                 services_ = static_cast<std::uint16_t>(services_ | 1U << (sl & 15U));
             }

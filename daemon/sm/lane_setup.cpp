@@ -25,7 +25,7 @@ public:
           count_(device_.ports.size()) {
         job_.at = ref;
         job_.owner = fabric::lid_owner(node_, ref.port);
-        device_.optimised = device_.optimised && !input.plain.contains(job_.owner);
+        device_.optimised = device_.optimised && !input.row_by_row.contains(job_.owner);
         for (std::size_t port = 0; port < count_; ++port) {
             lanes_.push_back(find_lanes(port));
         }
@@ -52,10 +52,10 @@ public:
         if (due_.empty()) {
             return std::nullopt;
         }
-        if (!device_.has_maps) {
-            job_.lacking = "it has no SL to VL mapping";
-        } else {
+        if (device_.has_maps) {
             add_mappings();
+        } else if (device_.is_switch) {
+            job_.lacking = "it has no SL to VL mapping";
         }
         std::for_each(due_.begin(), due_.end(), [this](std::size_t port) { add_arbitration(port); });
         return std::move(job_);

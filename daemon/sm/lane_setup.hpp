@@ -2,9 +2,9 @@
 //
 // Routes that need several lanes are only as safe as the SL to VL mappings in the switches: they are written
 // before the first table that counts on them. What a device is to hold follows from the routes alone
-// (Routes::lane at its switch; an adapter spreads SLs over the lanes that it has); ports without a link get
-// it too, so that a link that comes up later finds it there. Single-lane routes want nothing: what would lose
-// SL 0 is mended by the survey (lane_survey).
+// (Routes::lane at its switch; an adapter spreads SLs over the lanes that it has). A port without a link gets
+// nothing until it has one. Single-lane routes want nothing: what would lose SL 0 is mended by the survey
+// (lane_survey). A switch that has no mappings is named; an adapter without them has one lane, which will do.
 //
 // A job is one device's Sets, the shortest way first: one for the whole switch, one for an exit port, one for
 // a pair of ports (IBA 14.2.5.8). They go out one at a time a device: an agent may take long to fill its
@@ -52,7 +52,7 @@ struct LaneSetupInput {
     const routing::Routes& routes;
     const SmConfig& config;
     const LanesAcknowledged& acknowledged;
-    const std::set<mad::Guid>& plain;  ///< owners that refuse optimised Sets
+    const std::set<mad::Guid>& row_by_row;  ///< owners that refuse optimised Sets
 };
 /// The jobs of all devices with an exit that did not acknowledge what it shall hold. None for single-lane
 /// routes.

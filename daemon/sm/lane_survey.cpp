@@ -75,7 +75,7 @@ void LaneSurvey::follow_device(mad::Guid owner, LaneDevice lanes) {
         other.set(p, fresh || !now.same_lanes(before));
         passed_now = passed_now || (now.sends && !before.sends) || (now.receives && !before.receives);
     }
-    lanes.optimised = lanes.optimised && !device.row_by_row;
+    lanes.optimised = lanes.optimised && !row_by_row_.contains(owner);
     device.lanes = std::move(lanes);
     const bool due = device.silent ? --device.sits_out == 0 : passed_now;
     if (other.none() && !due) {
@@ -307,7 +307,7 @@ void LaneSurvey::on(const Completion& completion, Validity validity) {
             }
             if (std::exchange(slot.refused, true)) {
                 slot.refused = false;
-                pass_over(device, completion);
+                pass_over(slot.device, completion);
             }
     }
 }
@@ -349,11 +349,12 @@ void LaneSurvey::take(Device& device, const Completion& completion) {
 /// Refused twice. Of a question that is the word on all further ones of its kind about this port; of an
 /// optimised Set, on all of these: what is left is planned again, row by row; of another Set, on all of its
 /// kind.
-void LaneSurvey::pass_over(Device& device, const Completion& completion) {
+void LaneSurvey::pass_over(mad::Guid owner, const Completion& completion) {
+    Device& device = devices_.at(owner);
     Work& work = *device.work;
     if (completion.request.method == mad::Method::set) {
         if (!work.writes.empty() && work.writes.front().optimised()) {
-            device.row_by_row = true;
+            go_row_by_row(owner);
             device.lanes.optimised = false;
             work.writes = plan_lanes(device.lanes, work.tables).writes;
             return;

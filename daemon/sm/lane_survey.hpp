@@ -58,6 +58,9 @@ public:
     void follow(const fabric::Fabric& fabric);
     /// This device (lid_owner) lost its set-up, and its lane tables with it.
     void forget(mad::Guid owner);
+    /// This device refused an optimised Set: it is not given another.
+    void go_row_by_row(mad::Guid owner) { row_by_row_.insert(owner); }
+    [[nodiscard]] const std::set<mad::Guid>& row_by_row() const { return row_by_row_; }
 
     /// When ask() has questions; empty: nothing is left, or all are open.
     [[nodiscard]] std::optional<base::Instant> due() const;
@@ -91,10 +94,9 @@ private:
         std::bitset<256> unread;  ///< ports
         Tables tables;            ///< null: not read
         std::unique_ptr<Work> work;
-        bool silent = false;      ///< left out
-        unsigned silences = 0;    ///< how often in a row
-        unsigned sits_out = 0;    ///< so many calls of follow() more, while silent
-        bool row_by_row = false;  ///< it refused an optimised Set
+        bool silent = false;    ///< left out
+        unsigned silences = 0;  ///< how often in a row
+        unsigned sits_out = 0;  ///< so many calls of follow() more, while silent
     };
     struct Slot {
         mad::Guid device{};  ///< 0: none
@@ -116,12 +118,13 @@ private:
     void reread(Device& device, const std::bitset<256>& ports);
     void leave_out(Device& device);
     void take(Device& device, const mad::Completion& completion);
-    void pass_over(Device& device, const mad::Completion& completion);
+    void pass_over(mad::Guid owner, const mad::Completion& completion);
     void keep(Device& device, const fabric::LaneTables& tables);
     [[nodiscard]] bool busy() const;
     void tell_silent();
 
     std::map<mad::Guid, Device> devices_;  ///< by lid_owner
+    std::set<mad::Guid> row_by_row_;       ///< owners that refused an optimised Set
     std::set<mad::Guid> waiting_;          ///< with something to be done, in no slot
     std::array<Slot, kWindow> slots_;
     base::Instant not_before_{};

@@ -71,9 +71,12 @@ void SubnetManager::tell_lanes(base::Instant now, Effects& out) {
 
 /// As tables are believed (unknown_tables): after a clean stop, of devices that kept what this SM gave them.
 void SubnetManager::believe_stored_lanes() {
+    if (!stored_clean_ || stored_lanes_.empty()) {
+        return stored_lanes_.clear();
+    }
     for (const fabric::Node& node : working_->nodes) {
         const std::size_t last = node.is_switch() ? 0 : node.ports.size() - 1;
-        for (std::size_t p = node.is_switch() ? 0 : 1; p <= last && stored_clean_; ++p) {
+        for (std::size_t p = node.is_switch() ? 0 : 1; p <= last; ++p) {
             const mad::PortInfo& info = node.ports[p].info;
             const bool kept = node.is_switch()
                                   ? trusts_stored(node)
@@ -90,10 +93,14 @@ void SubnetManager::believe_stored_lanes() {
 }
 
 void SubnetManager::keep_lanes(const Programmer& done, base::Instant now, Effects& out) {
-    const LanesAcknowledged before = lanes_acknowledged_;
-    done.lanes().keep(lanes_acknowledged_);
-    lanes_plain_.insert(done.plain_lanes().begin(), done.plain_lanes().end());
     report_.lane_sets = done.lanes().sets();
+    if (done.lanes().jobs().empty()) {
+        return;
+    }
+    done.lanes().keep(lanes_acknowledged_);
+    for (const mad::Guid owner : done.row_by_row()) {
+        survey_.go_row_by_row(owner);
+    }
     for (const LaneJob& job : done.lanes().jobs()) {
         survey_.forget(job.owner);  // what it read there is no longer so
         if (!job.lacking.empty()) {
@@ -103,9 +110,6 @@ void SubnetManager::keep_lanes(const Programmer& done, base::Instant now, Effect
                                  node.guid(), routes_->routes.engine, job.lacking),
                      node.guid(), job.at.port, now, out);
         }
-    }
-    if (lanes_acknowledged_ == before) {
-        return;
     }
     db::LanesRecord record;
     for (const auto& [owner, prints] : lanes_acknowledged_) {

@@ -120,7 +120,7 @@ public:
     [[nodiscard]] std::uint64_t bounces() const { return bounces_; }
     [[nodiscard]] const LaneSetup& lanes() const { return lanes_; }
     /// Owners that refused an optimised SL2VL Set.
-    [[nodiscard]] const std::set<mad::Guid>& plain_lanes() const { return plain_lanes_; }
+    [[nodiscard]] const std::set<mad::Guid>& row_by_row() const { return row_by_row_; }
     [[nodiscard]] RunScope scope() const { return input_.scope; }
     /// Ports that did not answer when they were asked to register anew.
     [[nodiscard]] const std::vector<fabric::PortRef>& not_reregistered() const { return not_reregistered_; }
@@ -185,7 +185,7 @@ private:
     ProgramInput input_;
     LftPlan plan_;
     LaneSetup lanes_;
-    std::set<mad::Guid> plain_lanes_;
+    std::set<mad::Guid> row_by_row_;
     std::set<std::uint16_t> held_blocks_;  ///< blocks of which some switch did not take its drop
     Stage stage_ = Stage::switches;
     std::size_t cursor_ = 0;

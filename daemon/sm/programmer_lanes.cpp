@@ -27,7 +27,7 @@ void Programmer::on_lane(const Tag& tag, const Completion& completion) {
     const LaneJob& job = lanes_.job(tag.index);
     const LaneWrite write{completion.request.attribute, completion.request.modifier, {}};
     if (write.optimised() && completion.kind != Completion::Kind::timeout) {
-        plain_lanes_.insert(job.owner);  // the next sweep goes the long way
+        row_by_row_.insert(job.owner);  // the next sweep goes the long way
     }
     lanes_.failed(tag.index);
     fail(job.at,

@@ -621,8 +621,8 @@ void SubnetManager::start_programming(base::Instant now, Effects& out) {
         input.clear_change.insert(working_->nodes[index].guid());
     }
     input.strange_mft = strange_mft_;
-    input.lanes =
-        plan_lane_setup({*working_, *view_, routes_->routes, *config_, lanes_acknowledged_, lanes_plain_});
+    input.lanes = plan_lane_setup(
+        {*working_, *view_, routes_->routes, *config_, lanes_acknowledged_, survey_.row_by_row()});
     add_groups(input);
     groups_due_.reset();  // who joins from here on is due a run of its own
     input.reregister = ports_of_lost_clients();

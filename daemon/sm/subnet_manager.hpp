@@ -222,7 +222,6 @@ private:
     std::vector<mad::Guid> audit_findings_;  ///< to be told
     LanesAcknowledged lanes_acknowledged_;   ///< lane tables that routes needed
     LanesAcknowledged stored_lanes_;         ///< until the first sweep has asked whom to believe
-    std::set<mad::Guid> lanes_plain_;        ///< devices that refuse optimised SL2VL Sets
     LaneSurvey survey_;
     base::Instant survey_from_{};        ///< it looks at a fabric that was set up not before
     std::uint64_t surveyed_sweeps_ = 0;  ///< settled_sweeps() when the survey was last shown the fabric

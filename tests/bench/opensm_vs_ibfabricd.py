@@ -62,6 +62,13 @@ def opensm_command(peers, engine, folder):
     return [program, "-F", "opensm.conf", "-R", engine, "-f", os.path.join(folder, "sm.log")]
 
 
+def opensm_environment(peers, folder):
+    """For a program of an unpacked OpenSM: its libraries, and where it may leave files."""
+    tops = [os.path.join(peers, top) for top in ("usr/lib", "lib")]
+    libraries = [os.path.join(top, leaf) for top in tops if os.path.isdir(top) for leaf in os.listdir(top)]
+    return {"LD_LIBRARY_PATH": ":".join(libraries), "OSM_TMP_DIR": folder, "OSM_CACHE_DIR": folder}
+
+
 def ibfabricd_command(build, engine, folder):
     with open(os.path.join(folder, "ibfabricd.toml"), "w", encoding="ascii") as file:
         file.write(f'[routing]\nengines = ["{engine}"]\nallow_credit_loops = true\n')
@@ -94,11 +101,7 @@ def measure(options, netlist, who, engine):
         os.makedirs(os.path.join(folder, "state"))
         if who == "opensm":
             command, log = opensm_command(options.peers, engine, folder), os.path.join(folder, "sm.log")
-            libraries = [os.path.join(options.peers, "usr", "lib", leaf)
-                         for leaf in os.listdir(os.path.join(options.peers, "usr", "lib"))]
-            ibsim.environment["LD_LIBRARY_PATH"] = ":".join(libraries + [os.path.join(options.peers, "lib", os.path.basename(l))
-                                                                         for l in libraries])
-            ibsim.environment["OSM_TMP_DIR"] = ibsim.environment["OSM_CACHE_DIR"] = folder
+            ibsim.environment.update(opensm_environment(options.peers, folder))
         else:
             command, log = ibfabricd_command(options.build, engine, folder), output
         process = ibsim.spawn(command, output, counts=counts_file,

@@ -88,6 +88,12 @@ class FabricSim:
             self.close()
 
 
+def osmtest_complaints(log):
+    """osmtest's own reasons: it prints none of them."""
+    with open(log, encoding="utf-8", errors="replace") as file:
+        return "".join(line for line in file if " ERR " in line)[-3000:]
+
+
 class OpenSm:
     """OpenSM, started through START(command, output, **environment), which returns the process."""
 

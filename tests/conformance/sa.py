@@ -26,7 +26,7 @@ import time
 import judges
 import path_asker
 import sim_process as strangers
-from fabric_sim import FabricSim, OpenSm, find_opensm
+from fabric_sim import FabricSim, OpenSm, find_opensm, osmtest_complaints
 from ibsim import missing_programs, stop
 from sim_process import Truth, records, report
 
@@ -481,7 +481,7 @@ def run_flows(sim, node, opensm, folder, flows):
             stop(process)
         with open(output, encoding="utf-8", errors="replace") as file:
             text = file.read()
-        results[flow] = (process.returncode == 0 and " PASS" in text, time.monotonic() - began, text[-700:])
+        results[flow] = (process.returncode == 0 and " PASS" in text, time.monotonic() - began, text[-700:] + osmtest_complaints(log))
     return results
 
 

@@ -22,7 +22,7 @@ import tempfile
 import time
 
 import judges
-from fabric_sim import FabricSim, OpenSm, find_opensm
+from fabric_sim import FabricSim, OpenSm, find_opensm, osmtest_complaints
 from ibsim import Ibsim, find_umad2sim, join_point, missing_programs, stop, unpacked
 
 SKIPPED = 77
@@ -172,15 +172,9 @@ def check_osmtest(sim, node, opensm, folder):
         with open(output, encoding="utf-8", errors="replace") as file:
             text = file.read()
         if process.returncode != 0 or " PASS" not in text:
-            raise judges.Disagreement(f"flow {flow}: code {process.returncode}\n{text[-1000:]}{complaints(folder)}")
+            raise judges.Disagreement(f"flow {flow}: code {process.returncode}\n{text[-1000:]}{osmtest_complaints(os.path.join(folder, 'osmtest.log'))}")
         passed.append(flow)
     return "flows " + " ".join(passed)
-
-
-def complaints(folder):
-    """osmtest's own reasons: it prints none of them."""
-    with open(os.path.join(folder, "osmtest.log"), encoding="utf-8", errors="replace") as file:
-        return "".join(line for line in file if " ERR " in line)[-3000:]
 
 
 def check_ibdiagnet(sim, node):

@@ -1,6 +1,5 @@
 #include "db/database.hpp"
 
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <csignal>
@@ -15,6 +14,7 @@ namespace ibf::db {
 namespace {
 
 using test::event;
+using test::FileSizeLimit;
 using test::lids;
 using test::Place;
 using test::Stranger;
@@ -53,15 +53,9 @@ TEST(Database, NewFileIsOursAndEmpty) {
 
 TEST(Database, WhatCouldNotBeBegunLeavesNothingBehind) {
     Place place;
-    rlimit before{};
-    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
-    const auto old_action = std::signal(SIGXFSZ, SIG_IGN);
-    rlimit small = before;
-    small.rlim_cur = 6000;  // the file can be begun, but holds no schema
-    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+    FileSizeLimit limit(6000);  // the file can be begun, but holds no schema
     const auto refused = place.try_open();
-    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
-    std::signal(SIGXFSZ, old_action);
+    limit.lift();
     EXPECT_FALSE(refused.has_value());
     EXPECT_NE(place.open(), nullptr);
     EXPECT_TRUE(place.notices.empty()) << place.notices.front() << ": half a file was taken for a torn one";

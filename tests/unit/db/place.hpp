@@ -4,6 +4,8 @@
 
 #include <sqlite3.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <csignal>
 
 #include <filesystem>
 #include <fstream>
@@ -17,6 +19,29 @@
 #include "db/database.hpp"
 
 namespace ibf::db::test {
+
+/// No file of this process may grow beyond so many bytes, until the end of the guard's life.
+class FileSizeLimit {
+public:
+    explicit FileSizeLimit(rlim_t bytes) : action_(std::signal(SIGXFSZ, SIG_IGN)) {
+        EXPECT_EQ(::getrlimit(RLIMIT_FSIZE, &before_), 0);
+        rlimit small = before_;
+        small.rlim_cur = bytes;
+        EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+    }
+    ~FileSizeLimit() {
+        lift();
+        std::signal(SIGXFSZ, action_);
+    }
+    FileSizeLimit(const FileSizeLimit&) = delete;
+    FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+    void lift() { EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before_), 0); }
+
+private:
+    rlimit before_{};
+    void (*action_)(int);
+};
 
 /// A folder that goes when the test ends, and the notices of the databases opened in it.
 class Place {

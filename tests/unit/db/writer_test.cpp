@@ -1,8 +1,6 @@
 #include <sys/mount.h>
-#include <sys/resource.h>
 
 #include <atomic>
-#include <csignal>
 #include <cstring>
 #include <mutex>
 #include <thread>
@@ -14,6 +12,7 @@ namespace {
 
 using std::chrono::seconds;
 using test::event;
+using test::FileSizeLimit;
 using test::lids;
 using test::Place;
 using test::Stranger;
@@ -209,16 +208,8 @@ TEST(Writer, AFullFileSystemIsSaidAndSurvived) {
 
 TEST(Writer, AFileSizeLimitIsSaidAndSurvived) {
     Place place;
-    rlimit before{};
-    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
-    const auto previous = std::signal(SIGXFSZ, SIG_IGN);
-    rlimit small = before;
-    small.rlim_cur = 2 * 1024 * 1024;
-    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
-    expect_full_and_recovered(place, "File too large",
-                              [&] { ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0); });
-    ::setrlimit(RLIMIT_FSIZE, &before);
-    std::signal(SIGXFSZ, previous);
+    FileSizeLimit limit(2 * 1024 * 1024);
+    expect_full_and_recovered(place, "File too large", [&] { limit.lift(); });
 }
 
 }  // namespace

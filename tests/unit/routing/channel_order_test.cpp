@@ -32,21 +32,20 @@ bool leads(const std::set<Dependency>& in_use, std::uint32_t from, std::uint32_t
 }
 
 struct Maze {
+    explicit Maze(Topology of) : topology(std::move(of)) {}
+
     Topology topology;
-    Graph graph;
-    Channels channels;
-    std::vector<Dependency> dependencies;  ///< all but reversals
+    Graph graph = make_graph(topology, {});
+    Channels channels{topology, graph};
+    std::vector<Dependency> dependencies = {};  ///< all but reversals
 };
 
 Maze make_maze(unsigned switches, unsigned extra, std::uint64_t seed) {
-    Maze maze;
-    maze.topology = FabricMaker{.switches = switches, .links = random_links(switches, extra, seed)}.make();
-    maze.graph = make_graph(maze.topology, {});
-    maze.channels = make_channels(maze.topology, maze.graph);
+    Maze maze(FabricMaker{.switches = switches, .links = random_links(switches, extra, seed)}.make());
     for (std::uint32_t c = 0; c < maze.channels.count(); ++c) {
-        const std::uint32_t at = maze.channels.to[c];
-        for (std::uint32_t n = maze.channels.first[at]; n < maze.channels.first[at + 1]; ++n) {
-            if (maze.channels.to[n] != maze.channels.from[c]) {
+        const std::uint32_t at = maze.channels.peer(c);
+        for (std::uint32_t n = maze.channels.first(at); n < maze.channels.first(at + 1); ++n) {
+            if (maze.channels.peer(n) != maze.channels.from(c)) {
                 maze.dependencies.emplace_back(c, n);
             }
         }
@@ -65,11 +64,11 @@ TEST(ChannelOrder, ChannelsAreTheLinksBothWays) {
     const Channels& channels = maze.channels;
     ASSERT_EQ(channels.count(), maze.graph.ports.size());
     for (std::uint32_t c = 0; c < channels.count(); ++c) {
-        const std::uint32_t back = channels.reverse[c];
-        EXPECT_EQ(channels.reverse[back], c);
-        EXPECT_EQ(channels.from[back], channels.to[c]);
-        const PortPeer& peer = maze.topology.switches[channels.from[c]].peers[maze.graph.ports[c]];
-        EXPECT_EQ(peer.index, channels.to[c]);
+        const std::uint32_t back = channels.reverse(c);
+        EXPECT_EQ(channels.reverse(back), c);
+        EXPECT_EQ(channels.from(back), channels.peer(c));
+        const PortPeer& peer = maze.topology.switches[channels.from(c)].peers[maze.graph.ports[c]];
+        EXPECT_EQ(peer.index, channels.peer(c));
         EXPECT_EQ(peer.port.value(), maze.graph.ports[back]) << "parallel links are told apart";
     }
 }
@@ -134,10 +133,13 @@ TEST(ChannelOrder, WhatIsDroppedLeavesNoTrace) {
 TEST(ChannelOrder, DropsBackToAMark) {
     const Topology ring = FabricMaker{.switches = 3, .links = {{0, 1}, {1, 2}, {0, 2}}}.make();
     const Graph graph = make_graph(ring, {});
-    const Channels channels = make_channels(ring, graph);
+    const Channels channels(ring, graph);
     const auto channel = [&](std::uint32_t from, std::uint32_t to) {
-        const auto begin = channels.to.begin() + channels.first[from];
-        return static_cast<std::uint32_t>(std::find(begin, channels.to.end(), to) - channels.to.begin());
+        std::uint32_t link = channels.first(from);
+        while (channels.peer(link) != to) {
+            ++link;
+        }
+        return link;
     };
     ChannelOrder order(channels, by_number(channels));
     // Numbers: 0 to 1, 0 to 2; 1 to 0, 1 to 2; 2 to 0, 2 to 1.

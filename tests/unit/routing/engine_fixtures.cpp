@@ -267,6 +267,18 @@ std::vector<Edge> random_links(unsigned switches, unsigned extra, std::uint64_t 
     return links;
 }
 
+FabricMaker random_fabric(std::uint64_t seed, unsigned more_switches, unsigned more_links) {
+    base::Prng prng(seed);
+    const auto switches = static_cast<unsigned>(6 + prng.below(more_switches));
+    FabricMaker maker{.switches = switches,
+                      .links = random_links(switches, static_cast<unsigned>(prng.below(more_links)), seed)};
+    for (unsigned at = 0; at < switches; ++at) {
+        maker.hosts.push_back(static_cast<unsigned>(prng.below(4)));
+    }
+    maker.lmc = static_cast<std::uint8_t>(prng.below(3));
+    return maker;
+}
+
 void expect_shortest(const Topology& topology, const Routes& routes) {
     const auto distances = plain_distances(topology);
     for (const TopologyEndPort& to : topology.end_ports) {

@@ -60,6 +60,9 @@ struct SlowVerdict {
 /// A random connected graph: a random tree plus extra links (parallel ones may occur).
 [[nodiscard]] std::vector<Edge> random_links(unsigned switches, unsigned extra, std::uint64_t seed);
 
+/// A random connected fabric of 6 switches and more: 0 to 3 hosts each, an LMC of 0 to 2.
+[[nodiscard]] FabricMaker random_fabric(std::uint64_t seed, unsigned more_switches, unsigned more_links);
+
 /// Every switch reaches every end port by as few hops as there can be.
 void expect_shortest(const Topology& topology, const Routes& routes);
 

@@ -7,8 +7,9 @@
 namespace ibf::routing::test {
 namespace {
 
-const std::array<const char*, 6> kEngines{"minhop", "updn", "dnup", "sssp", "dfsssp", "nue"};  // serve any graph
-const std::array<const char*, 3> kTreeEngines{"minhop", "updn", "ftree"};               // serve trees
+const std::array<const char*, 6> kEngines{"minhop", "updn",   "dnup",
+                                          "sssp",   "dfsssp", "nue"};      // serve any graph
+const std::array<const char*, 3> kTreeEngines{"minhop", "updn", "ftree"};  // serve trees
 const std::set<std::string> kShortest{"minhop", "sssp", "dfsssp"};
 const std::set<std::string> kSafe{"updn", "dnup", "dfsssp", "ftree", "nue"};
 
@@ -48,15 +49,7 @@ TEST(Engines, EveryGraphOfUpToFiveSwitches) {
 
 TEST(Engines, RandomGraphs) {
     for (std::uint64_t seed = 1; seed <= 40 && !::testing::Test::HasFailure(); ++seed) {
-        base::Prng prng(seed);
-        const auto switches = static_cast<unsigned>(6 + prng.below(60));
-        const auto extra = static_cast<unsigned>(prng.below(80));
-        FabricMaker maker{.switches = switches, .links = random_links(switches, extra, seed)};
-        for (unsigned at = 0; at < switches; ++at) {
-            maker.hosts.push_back(static_cast<unsigned>(prng.below(4)));
-        }
-        maker.lmc = static_cast<std::uint8_t>(prng.below(3));
-        const Topology topology = maker.make();
+        const Topology topology = random_fabric(seed, 60, 80).make();
         for (const char* engine : kEngines) {
             SCOPED_TRACE(std::string(engine) + " seed " + std::to_string(seed));
             const Routes routes = routes_of(engine, topology);

@@ -36,15 +36,7 @@ TEST(Layered, EveryGraphOfUpToFiveSwitchesAndSomeOfSix) {
 
 TEST(Layered, RandomGraphsWithParallelLinksAndLmc) {
     for (std::uint64_t seed = 1; seed <= 25 && !::testing::Test::HasFailure(); ++seed) {
-        base::Prng prng(seed);
-        const auto switches = static_cast<unsigned>(6 + prng.below(30));
-        FabricMaker maker{.switches = switches,
-                          .links = random_links(switches, static_cast<unsigned>(prng.below(60)), seed)};
-        for (unsigned at = 0; at < switches; ++at) {
-            maker.hosts.push_back(static_cast<unsigned>(prng.below(4)));
-        }
-        maker.lmc = static_cast<std::uint8_t>(prng.below(3));
-        const Topology topology = maker.make();
+        const Topology topology = random_fabric(seed, 30, 60).make();
         for (const char* engine : kLayered) {
             SCOPED_TRACE(std::string(engine) + " seed " + std::to_string(seed));
             expect_layered(topology, routes_of(engine, topology));

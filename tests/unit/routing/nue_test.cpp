@@ -96,15 +96,7 @@ TEST(Nue, RandomGraphs) {
     std::set<unsigned> lanes_used;
     for (std::uint64_t seed = 1; seed <= 60 && !::testing::Test::HasFailure(); ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
-        base::Prng prng(seed);
-        const auto switches = static_cast<unsigned>(6 + prng.below(30));
-        FabricMaker maker{.switches = switches,
-                          .links = random_links(switches, static_cast<unsigned>(prng.below(60)), seed)};
-        for (unsigned at = 0; at < switches; ++at) {
-            maker.hosts.push_back(static_cast<unsigned>(prng.below(4)));
-        }
-        maker.lmc = static_cast<std::uint8_t>(prng.below(3));
-        const Topology topology = maker.make();
+        const Topology topology = random_fabric(seed, 30, 60).make();
         for (const unsigned lanes : {1U, 2U, 3U, 8U}) {
             const Routes routes = nue(topology, nullptr, lanes);
             expect_safe(topology, routes);

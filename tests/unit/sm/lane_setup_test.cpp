@@ -29,7 +29,7 @@ struct LanesBench {
     }
 
     [[nodiscard]] std::vector<LaneJob> plan() const {
-        return sm::plan_lane_setup({fabric, *snapshot.view, routes, config, acknowledged, plain});
+        return sm::plan_lane_setup({fabric, *snapshot.view, routes, config, acknowledged, row_by_row});
     }
     /// All jobs taken.
     void take_all() {
@@ -48,7 +48,7 @@ struct LanesBench {
     routing::Routes routes;
     sm::SmConfig config;
     LanesAcknowledged acknowledged;
-    std::set<mad::Guid> plain;
+    std::set<mad::Guid> row_by_row;
 };
 
 const LaneJob& job_of(const std::vector<LaneJob>& jobs, std::uint32_t node) {
@@ -84,7 +84,7 @@ TEST(LaneSetup, EveryPairOfPortsGetsLaneEqualsSl) {
     for (const bool plain : {false, true}) {
         for (const std::uint32_t node : bench.snapshot.view->switch_nodes) {
             if (plain) {
-                bench.plain.insert(bench.fabric.nodes[node].guid());
+                bench.row_by_row.insert(bench.fabric.nodes[node].guid());
             }
         }
         const auto jobs = bench.plan();
@@ -111,11 +111,29 @@ TEST(LaneSetup, OptimisedSetsStandForAllOuterPorts) {
     bench.fabric.nodes[node].switch_info->optimized_sl2vl = true;
     const auto short_way = job_of(bench.plan(), node).writes;
     EXPECT_TRUE(short_way.front().optimised());
-    bench.plain.insert(bench.fabric.nodes[node].guid());
+    bench.row_by_row.insert(bench.fabric.nodes[node].guid());
     const auto long_way = job_of(bench.plan(), node).writes;
     EXPECT_TRUE(std::none_of(long_way.begin(), long_way.end(),
                              [](const sm::LaneWrite& write) { return write.optimised(); }));
     EXPECT_LT(short_way.size(), long_way.size());
+}
+
+TEST(LaneSetup, AnAdapterWithoutMappingsLacksNothingASwitchDoes) {
+    LanesBench bench(t2());
+    constexpr std::uint32_t kSlMapping = 1U << 6U;  // CapabilityMask.IsSLMappingSupported
+    const std::uint32_t leaf = bench.some_switch();
+    const auto adapter =
+        static_cast<std::uint32_t>(std::find_if(bench.fabric.nodes.begin(), bench.fabric.nodes.end(),
+                                                [](const fabric::Node& node) { return !node.is_switch(); }) -
+                                   bench.fabric.nodes.begin());
+    bench.fabric.nodes[leaf].ports[0].info.capability_mask &= ~kSlMapping;
+    bench.fabric.nodes[adapter].ports[1].info.capability_mask &= ~kSlMapping;
+    const auto jobs = bench.plan();
+    EXPECT_FALSE(job_of(jobs, leaf).lacking.empty());
+    EXPECT_TRUE(job_of(jobs, adapter).lacking.empty());
+    for (const sm::LaneWrite& write : job_of(jobs, adapter).writes) {
+        EXPECT_NE(write.attribute, mad::Attribute::sl2vl_table);
+    }
 }
 
 TEST(LaneSetup, WhatASwitchMakesOfAnSlByItsPortsIsWritten) {

@@ -106,10 +106,26 @@ TEST(ProgrammerLanes, AResetSwitchGetsItsLanesBackBeforeItCarriesTraffic) {
     const std::string before = lab.tables_text();
     const std::string name = lab.snapshot().view->topology.switches[5].name;
     lab.forget_counts();
+    // What the switch takes after its reboot, in order: (is a lane table, makes a port Active).
+    const std::uint32_t rebooted = lab.node(name);
+    std::vector<std::pair<bool, bool>> taken;
+    lab.on_mad = [&](base::Instant, std::uint32_t node, const mad::Smp& request, mad::MadStatus status) {
+        if (node == rebooted && request.header.method == static_cast<std::uint8_t>(mad::Method::set) &&
+            status == 0) {
+            const bool active = request.header.attribute == Attribute::port_info &&
+                                mad::decode_port_info(request.data).state == mad::PortState::active;
+            taken.emplace_back(request.header.attribute == Attribute::sl2vl_table, active);
+        }
+    };
     lab.inject("reboot \"" + name + "\"");
     ASSERT_TRUE(lab.run_until([&] { return lane_sets_of(lab) > 0; }, seconds{30}));
     ASSERT_TRUE(lab.run_until_up(seconds{30}));
     EXPECT_EQ(lab.tables_text(), before);
+    const auto first_active =
+        std::find_if(taken.begin(), taken.end(), [](const auto& set) { return set.second; });
+    ASSERT_NE(first_active, taken.end());
+    EXPECT_TRUE(std::any_of(taken.begin(), first_active, [](const auto& set) { return set.first; }));
+    EXPECT_TRUE(std::none_of(first_active, taken.end(), [](const auto& set) { return set.first; }));
     const fabric::Snapshot snapshot = lab.snapshot();
     const routing::Verdict verdict =
         routing::verify(snapshot.view->topology, as_switches_hold_them(lab, snapshot), 1);
