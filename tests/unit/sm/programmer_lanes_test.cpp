@@ -79,6 +79,34 @@ TEST(ProgrammerLanes, WhatTheSwitchesHoldIsProvedFree) {
     EXPECT_FALSE(routing::verify(snapshot.view->topology, merged, 1).credit_loop_free);
 }
 
+/// Links begin with more lanes than policy lets them run, so no mapping can be written before OperationalVLs.
+TEST(ProgrammerLanes, LanesOfNewLinksFollowTheirOperationalVls) {
+    LabOptions options = torus_engine();
+    options.config.operational_vls_max = 3;  // four data lanes
+    Lab lab(torus(), std::move(options));
+    lab.start();
+    ASSERT_TRUE(lab.run_until_up(seconds{30}));
+    const fabric::Snapshot snapshot = lab.snapshot();
+    const routing::Routes& wanted = snapshot.routes->routes;
+    ASSERT_EQ(wanted.engine, "torus-2qos");
+    const routing::Routes held = as_switches_hold_them(lab, snapshot);
+    const auto& switches = snapshot.view->topology.switches;
+    for (std::uint32_t s = 0; s < switches.size(); ++s) {
+        for (std::uint8_t exit = 1; exit < switches[s].peers.size(); ++exit) {
+            for (std::uint8_t input = 1; input < switches[s].peers.size(); ++input) {
+                for (std::uint8_t sl = 0; sl < 4; ++sl) {
+                    const routing::SwitchIndex at{s};
+                    ASSERT_EQ(held.lane(at, PortNum{input}, PortNum{exit}, sl),
+                              wanted.lane(at, PortNum{input}, PortNum{exit}, sl) % 4)
+                        << switches[s].name << " from " << int{input} << " to " << int{exit} << ", SL "
+                        << int{sl};
+                }
+            }
+        }
+    }
+    EXPECT_EQ(lab.events("lanes-lacking"), 0U);
+}
+
 TEST(ProgrammerLanes, NothingIsWrittenAgain) {
     Lab lab(torus(), torus_engine());
     lab.start();
