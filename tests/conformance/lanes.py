@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Lanes, judged from outside: what the switches hold and the SA says, walked for all pairs.
 
-    lanes.py --build BUILD_DIR --on ibsim|ibfabric-sim --spec GENERATOR --engine NAME [--vls N]
+    lanes.py --build BUILD_DIR --on ibsim|ibfabric-sim --spec GENERATOR --engine NAME [--vls N] [--scramble]
 
 ibfabricd brings the fabric up with one engine. Cables are ibnetdiscover's; forwarding tables, SL2VL tables of every pair of
-ports and OperationalVLs are read with SMPs, the SL of every path is the SA's; dump_fts, smpquery and saquery are asked for
-some of it and must say the same. Then every path is walked: each hop takes the lane that the switch's own SL2VL table gives,
-the link must run that lane, the packet must arrive, and no ring of channels may be left. Where the engine took several
-lanes, one lane must not have been enough: else nothing would have been tested. ibdmchk, given the same paths, SLs and SL2VL
-tables in its own formats, must find no credit loop with them, and one without. Exit code 77: skipped, with the reason
-printed.
+ports, VL arbitration and OperationalVLs are read with SMPs, the SL of every path is the SA's; dump_fts, smpquery and saquery
+are asked for some of it and must say the same. Then every path is walked: each hop takes the lane that the switch's own
+SL2VL table gives, the link must run that lane and the port give it a weight, the packet must arrive, and no ring of channels
+may be left. Where the engine took several lanes, one lane must not have been enough: else nothing would have been tested.
+ibdmchk, given the same paths, SLs and SL2VL tables in its own formats, must find no credit loop with them, and one without.
+Exit code 77: skipped, with the reason printed.
 """
 
 import argparse
@@ -32,8 +32,9 @@ from sim_process import findings, records, report
 
 SKIPPED = 77
 PROGRAMS = ("ibnetdiscover", "dump_fts", "smpquery", "ibdmchk")
-SWITCH_INFO, PORT_INFO, SL2VL, LFT = 0x12, 0x15, 0x17, 0x19
+SWITCH_INFO, PORT_INFO, SL2VL, VL_ARBITRATION, LFT = 0x12, 0x15, 0x17, 0x18, 0x19
 BLOCK = 64
+ARBITRATION_BLOCKS = (1, 2, 3, 4)
 LANES_OF_CODE = {1: 1, 2: 2, 3: 4, 4: 8, 5: 15}  # OperationalVLs
 SPOT_CHECKS = 8
 
@@ -93,6 +94,12 @@ class Asker:
         return {key: None if line == "-" else bytes.fromhex(line) for key, line in zip(self.questions, lines)}
 
 
+def require(what, answer):
+    if answer is None:
+        raise judges.Disagreement(f"{what}: no answer")
+    return answer
+
+
 def read_fabric(sim):
     """Cables and LIDs, by ibnetdiscover."""
     network = judges.parse_ibnetdiscover(sim.run(sim.node(), "ibnetdiscover"))
@@ -104,14 +111,30 @@ def read_fabric(sim):
             fabric.switches[guid] = lid
         else:
             fabric.hosts[lid] = (guid, port)
-    fabric.ports = {guid: ports for guid, (_, ports, _) in network.nodes.items()}
     return fabric.settle()
 
 
-def require(what, answer):
-    if answer is None:
-        raise judges.Disagreement(f"{what}: no answer")
-    return answer
+def linked_ports(fabric):
+    """(LID, GUID, port, its number in lane attributes, inputs whose packets leave by it) of switches and hosts."""
+    for guid, lid in fabric.switches.items():
+        linked = sorted(port for at, port in fabric.peers if at == guid)
+        for port in linked:
+            yield lid, guid, port, port, (0, *linked)
+    for lid, (guid, port) in fabric.hosts.items():
+        yield lid, guid, port, 0, (0,)
+
+
+def scramble(sim, fabric):
+    """What others may leave behind: all SLs are dropped, but one lane of each port serves. So whatever is not written shows."""
+    asker = Asker(sim)
+    for lid, guid, port, number, inputs in linked_ports(fabric):
+        for entry in inputs:
+            asker.want((guid, entry, port), "smp", lid, SL2VL, entry << 8 | number, "ff" * 8)
+        for block in (1, 3):
+            asker.want((guid, port, block, "weights"), "smp", lid, VL_ARBITRATION, block << 16 | number, "0001" + "0000" * 31)
+    for key, answer in asker.answers().items():
+        if key[-1] != "weights":
+            require(f"Set of the mapping {key}", answer)
 
 
 class Lanes:
@@ -127,14 +150,12 @@ class Lanes:
         for guid, lid in fabric.switches.items():
             for block in range(tops[guid] // BLOCK + 1):
                 asker.want(("table", guid, block), "smp", lid, LFT, block)
-            linked = [port for port in range(1, fabric.ports[guid] + 1) if (guid, port) in fabric.peers]
-            for exit_ in linked:
-                asker.want(("port", guid, exit_), "smp", lid, PORT_INFO, exit_)
-                for entry in (0, *linked):
-                    asker.want(("lanes", guid, entry, exit_), "smp", lid, SL2VL, entry << 8 | exit_)
-        for lid, (guid, port) in fabric.hosts.items():
+        for lid, guid, port, number, inputs in linked_ports(fabric):
             asker.want(("port", guid, port), "smp", lid, PORT_INFO, port)
-            asker.want(("lanes", guid, 0, port), "smp", lid, SL2VL, 0)
+            for entry in inputs:
+                asker.want(("lanes", guid, entry, port), "smp", lid, SL2VL, entry << 8 | number)
+            for block in ARBITRATION_BLOCKS:
+                asker.want(("weights", guid, port, block), "smp", lid, VL_ARBITRATION, block << 16 | number)
         for source, target in self.pairs():
             asker.want(("path", source, target), "path", source, target)
         self.fill(asker.answers(), tops)
@@ -146,8 +167,13 @@ class Lanes:
 
     def fill(self, answers, tops):
         self.operational, self.maps, self.sls = {}, {}, {}
+        self.served = collections.defaultdict(set)  # (GUID, port) -> lanes with a weight
         self.fabric.tables = collections.defaultdict(dict)
         for (kind, *key), data in answers.items():
+            if kind == "weights":  # a port refuses the blocks that it has no room for
+                entries = zip(data[::2], data[1::2]) if data else ()
+                self.served[tuple(key[:2])] |= {vl & 15 for vl, weight in entries if weight}
+                continue
             data = require(f"{kind} of {key}", data)
             if kind == "table":
                 guid, block = key
@@ -167,11 +193,13 @@ class Lanes:
         return self.maps[at, entry, exit_][sl]
 
     def require_lane(self, at, entry, exit_, sl):
-        """The cable out of a port must run the lane that a packet would take, on both ends."""
+        """The cable out of a port must run the lane that a packet would take, on both ends, and the port serve it."""
         lane, there = self.lane(at, entry, exit_, sl), self.fabric.peers[at, exit_]
         lanes = min(self.operational[at, exit_], self.operational[there])
         if lane >= lanes:
             raise judges.Disagreement(f"{at} port {exit_}: SL {sl} from port {entry} goes to VL {lane}, the link runs {lanes} lanes")
+        if lanes > 1 and lane not in self.served[at, exit_]:
+            raise judges.Disagreement(f"{at} port {exit_}: VL {lane} has no weight, of {lanes} lanes")
         return lane
 
 
@@ -274,13 +302,29 @@ def check_ibdmchk(manager, lanes, expected, folder):
     return f"{with_lanes.paths} paths: no credit loop" + (", one without lanes" if expected > 1 else "")
 
 
-def judge(options, sim, folder):
+def started(options, sim, folder, engine):
+    """ibfabricd, up."""
+    os.makedirs(folder)
     config = os.path.join(folder, "config.toml")
     with open(config, "w", encoding="ascii") as file:
-        file.write(f'[routing]\nengines = ["{options.engine}"]\nvls_max = {options.vls}\n')
+        file.write(f'[routing]\nengines = ["{engine}"]\nvls_max = {options.vls}\n')
     manager = Ours(sim, options.build, sim.node(), folder, "--config", config)
+    manager.wait_up()
+    return manager
+
+
+def prepare(options, sim, folder):
+    """A fabric with LIDs, which another subnet manager has left with lane tables of no use."""
+    manager = started(options, sim, folder, "updn")
+    manager.stop()
+    scramble(sim, read_fabric(sim))
+
+
+def judge(options, sim, folder):
+    if options.scramble:
+        prepare(options, sim, os.path.join(folder, "before"))
+    manager = started(options, sim, os.path.join(folder, "judged"), options.engine)
     try:
-        manager.wait_up()
         routing = json.loads(subprocess.run([*manager.status, "--json"], capture_output=True, check=True).stdout)["routing"]
         if routing["engine"] != options.engine:
             raise judges.Disagreement(f"{routing['engine']} serves, not {options.engine}: {routing}")
@@ -304,6 +348,7 @@ def main():
     parser.add_argument("--spec", required=True)
     parser.add_argument("--engine", required=True)
     parser.add_argument("--vls", type=int, default=8)
+    parser.add_argument("--scramble", action="store_true", help="lane tables are of no use before; for engines of several lanes")
     options = parser.parse_args()
     absent = missing_programs(PROGRAMS + (("ibsim",) if options.on == "ibsim" else ("saquery",)))
     if absent or (options.on == "ibsim" and not find_umad2sim()):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Many Gets at once, from a host's port: LID-routed SMPs, and PathRecords of the SA.
+"""Many questions at once, from a host's port: LID-routed SMPs, and PathRecords of the SA.
 
     mad_asker.py < QUESTIONS > ANSWERS
 
-A question is a line: "smp LID ATTRIBUTE MODIFIER" or "path SLID DLID". Its answer, in the same order: the SMP's 64 bytes, or
-the PathRecord, in hex digits; "-" where there is none or a bad status.
+A question is a line: "smp LID ATTRIBUTE MODIFIER", with hex digits after it a Set, else a Get; or "path SLID DLID". Its
+answer, in the same order: the SMP's 64 bytes, or the PathRecord, in hex digits; "-" where there is none or a bad status.
 """
 
 import sys
@@ -16,8 +16,9 @@ WINDOW, MILLISECONDS, RETRIES = 16, 1000, 5
 SMP_DATA_AT, SMP_DATA_BYTES, PATH_RECORD_BYTES = 64, 64, 64
 
 
-def smp(tid, attribute, modifier):
-    return sa.HEAD.pack(1, SUBN_LID, 1, sa.GET, 0, 0, tid, attribute, 0, modifier).ljust(sa.MAD_BYTES, b"\0")
+def smp(tid, attribute, modifier, data):
+    head = sa.HEAD.pack(1, SUBN_LID, 1, sa.SET if data else sa.GET, 0, 0, tid, attribute, 0, modifier)
+    return (head.ljust(SMP_DATA_AT, b"\0") + data).ljust(sa.MAD_BYTES, b"\0")
 
 
 def data_of(kind, mad):
@@ -48,13 +49,13 @@ def ask(kind, questions):
 def main():
     questions = {SUBN_LID: [], SUBN_ADM: []}
     for place, line in enumerate(sys.stdin):
-        word, *numbers = line.split()
-        numbers = [int(number) for number in numbers]
+        word, *rest = line.split()
         if word == "smp":
-            lid, attribute, modifier = numbers
-            questions[SUBN_LID].append((place, lambda tid, a=attribute, m=modifier: smp(tid, a, m), lid))
+            lid, attribute, modifier = map(int, rest[:3])
+            data = bytes.fromhex("".join(rest[3:]))
+            questions[SUBN_LID].append((place, lambda tid, a=attribute, m=modifier, d=data: smp(tid, a, m, d), lid))
         else:
-            slid, dlid = numbers
+            slid, dlid = map(int, rest)
             questions[SUBN_ADM].append(
                 (place, lambda tid, s=slid, d=dlid: sa.request(sa.GET, sa.PATH_RECORD, tid, SLID=s, DLID=d), None))
     answers = {}
