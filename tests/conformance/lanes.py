@@ -14,6 +14,7 @@ Exit code 77: skipped, with the reason printed.
 
 import argparse
 import collections
+import functools
 import json
 import os
 import random
@@ -67,8 +68,12 @@ class OnIbsim:
 
 
 class OnOurs(FabricSim):
-    def node(self):
+    @functools.cached_property
+    def _first_host(self):
         return min(node["description"] for node in self.truth()["nodes"] if node["type"] == "CA")
+
+    def node(self):
+        return self._first_host
 
 
 class Asker:
@@ -197,7 +202,8 @@ class Lanes:
         lane, there = self.lane(at, entry, exit_, sl), self.fabric.peers[at, exit_]
         lanes = min(self.operational[at, exit_], self.operational[there])
         if lane >= lanes:
-            raise judges.Disagreement(f"{at} port {exit_}: SL {sl} from port {entry} goes to VL {lane}, the link runs {lanes} lanes")
+            raise judges.Disagreement(f"{at} port {exit_}: SL {sl} from port {entry} goes to VL {lane}, "
+                                      f"the link runs {lanes} lanes")
         if lanes > 1 and lane not in self.served[at, exit_]:
             raise judges.Disagreement(f"{at} port {exit_}: VL {lane} has no weight, of {lanes} lanes")
         return lane
@@ -242,8 +248,8 @@ def check_tables(sim, lanes):
     stranger = judges.parse_tables(sim.run(sim.node(), "dump_fts"))
     last = max(map(max, lanes.fabric.tables.values()))
     for guid, table in lanes.fabric.tables.items():  # dump_fts ends before a top LID that begins a block
-        judges.require_equal(f"table of {guid} (dump_fts)", {lid: port for lid, port in stranger["0x" + guid].items() if lid < last},
-                             {lid: port for lid, port in table.items() if lid < last})
+        theirs = {lid: port for lid, port in stranger["0x" + guid].items() if lid < last}
+        judges.require_equal(f"table of {guid} (dump_fts)", theirs, {lid: port for lid, port in table.items() if lid < last})
     return f"{len(lanes.fabric.tables)} tables"
 
 

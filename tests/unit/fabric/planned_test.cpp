@@ -29,7 +29,7 @@ Plan plan_of(const std::string& spec, std::uint8_t lmc) {
 }
 
 TEST(Planned, LidsAndTablesAreThoseOfThePlan) {
-    for (const std::uint8_t lmc : {0, 2}) {
+    for (const std::uint8_t lmc : {std::uint8_t{0}, std::uint8_t{2}}) {
         const Plan plan = plan_of("fat-tree:radix=4,levels=3", lmc);
         const Snapshot snapshot = planned_snapshot(plan.netlist, plan.topology, &plan.outcome);
         EXPECT_EQ(snapshot.mode, SmMode::up);
