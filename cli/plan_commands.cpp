@@ -124,7 +124,7 @@ struct Subject {
     routing::Netlist netlist;
     routing::Topology topology;
     std::uint64_t failed_links = 0;
-    std::vector<routing::EndPortIndex> hosts;  ///< whose traffic is looked at, in tree order
+    std::vector<routing::EndPortIndex> hosts;  ///< whose traffic is looked at, in their usual order
 };
 
 base::Result<Subject> read_fabric(const PlanOptions& options) {
@@ -148,7 +148,7 @@ base::Result<Subject> read_fabric(const PlanOptions& options) {
     subject.topology = std::move(*topology);
     subject.failed_links = links - netlist->link_count();
     subject.netlist = std::move(*netlist);
-    subject.hosts = routing::tree_order(subject.topology, options.threads);
+    subject.hosts = routing::usual_order(subject.topology, options.threads);
     return subject;
 }
 
