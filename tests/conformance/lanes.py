@@ -315,7 +315,11 @@ def started(options, sim, folder, engine):
     with open(config, "w", encoding="ascii") as file:
         file.write(f'[routing]\nengines = ["{engine}"]\nvls_max = {options.vls}\n')
     manager = Ours(sim, options.build, sim.node(), folder, "--config", config)
-    manager.wait_up()
+    try:
+        manager.wait_up()
+    except RuntimeError:
+        manager.stop()
+        raise
     return manager
 
 
