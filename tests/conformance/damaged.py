@@ -156,40 +156,43 @@ class Walked:
         component = fabric.components()
         hosts = [lid for lid, end in fabric.hosts.items() if end in fabric.peers]
         switches = list(fabric.switches.values())
-        self.apart, self.lost = 0, collections.Counter()
-        self.among_hosts, self.all = walks.Channels(fabric), walks.Channels(fabric)
+        self.pieces, self.lost = len(set(component.values())), collections.Counter()
+        among_hosts, everything = walks.Channels(fabric), walks.Channels(fabric)
         kinds = (("host to host", hosts, hosts), ("host to switch", hosts, switches), ("switch to host", switches, hosts))
         for kind, sources, targets in kinds:
             for source, target in ((a, b) for a in sources for b in targets if a != b):
                 if component[fabric.home(source)[0]] != component[fabric.home(target)[0]]:
-                    self.apart += kind == "host to host"
                     continue
                 try:
                     way = fabric.walk(source, target)
-                except walks.Lost:
+                except walks.Lost as lost:
                     self.lost[kind] += 1
-                    continue
-                self.all.add(way)
+                    way = lost.way
+                everything.add(way)
                 if kind == "host to host":
-                    self.among_hosts.add(way)
+                    among_hosts.add(way)
+        self.ring, self.ring_among_hosts = everything.ring() is not None, among_hosts.ring() is not None
 
 
-def compare_paths(theirs, ours, walked):
-    """ibdmchk looks at hosts only, and takes the whole file for one fabric."""
+def compare(theirs, with_all_pairs, ours, walked):
+    """Returns what the judges agree on. THEIRS is of paths among hosts, WITH_ALL_PAIRS (a function) also of those from, to and
+    between switches, of which we leave out the last."""
     judges.require_equal("pairs lost (walked, ours)", {"lost": sum(walked.lost.values())}, {"lost": ours["unreachable_pairs"]})
-    judges.require_equal("pairs of hosts lost or in different parts (ibdmchk, walked)", {"lost": theirs.lost},
-                         {"lost": walked.lost["host to host"] + walked.apart})
-
-
-def compare_rings(theirs, everything, ours, walked):
-    """Returns what is to be told. THEIRS is of paths among hosts, EVERYTHING (a function) of all pairs: more than we prove,
-    who leave packets between switches out."""
-    judges.require_equal("a ring (walked, ours)", {"ring": walked.all.ring() is not None}, {"ring": ours["credit_loops"] != 0})
+    judges.require_equal("a ring (walked, ours)", {"ring": walked.ring}, {"ring": ours["credit_loops"] != 0})
+    judges.require_equal("in pieces (ibdmchk, walked)", {"pieces": theirs.in_pieces}, {"pieces": walked.pieces > 1})
+    if theirs.in_pieces:
+        return "in pieces"  # which is all that ibdmchk says
+    judges.require_equal("pairs of hosts lost (ibdmchk, walked)", {"lost": theirs.lost}, {"lost": walked.lost["host to host"]})
+    if theirs.lost:
+        return "pairs lost"  # where ibdmchk stops
     judges.require_equal("a ring of paths among hosts (ibdmchk, walked)", {"ring": theirs.credit_loops},
-                         {"ring": walked.among_hosts.ring() is not None})
-    if theirs.credit_loops == (ours["credit_loops"] != 0):
-        return "ring" if theirs.credit_loops else "no ring"
-    if not everything().credit_loops:  # the walks have shown that the ring takes paths to or from switches
+                         {"ring": walked.ring_among_hosts})
+    if theirs.credit_loops == walked.ring:
+        return "ring" if walked.ring else "no ring"
+    if walked.lost:
+        return "a ring that takes paths of switches, of which some are lost"  # where ibdmchk -a stops
+    everything = with_all_pairs()
+    if everything.lost or not everything.credit_loops:
         raise judges.Disagreement("a ring that ibdmchk -a does not find")
     return "a ring that takes paths of switches"
 
@@ -212,11 +215,7 @@ def judge(cli, case, folder):
                         "--matchings", "1")
     elif case.engine in RING_FREE and plan["credit_loops"]:
         raise judges.Disagreement(f"{case.engine} leaves a ring")
-    walked, theirs = Walked(fabric), ibdmchk(folder)
-    compare_paths(theirs, plan, walked)
-    if theirs.lost:
-        return f"{theirs.lost} pairs lost or apart"  # where ibdmchk stops
-    return compare_rings(theirs, lambda: ibdmchk(folder, "-a"), plan, walked)
+    return compare(ibdmchk(folder), lambda: ibdmchk(folder, "-a"), plan, Walked(fabric))
 
 
 def main():
@@ -251,12 +250,12 @@ def main():
                     findings += 1
                     print(f"  WRONG: {case}: {error}", flush=True)
                 else:
-                    told[re.sub(r"^\d+ ", "", answer)] += 1
+                    told[answer] += 1
                 if options.show:
                     print(f"  {case}: {answer or error}", flush=True)
-    print(f"  agreed: {', '.join(f'{count} {answer}' for answer, count in sorted(told.items()))}")
+    print(f"  agreed: {'; '.join(f'{count} {answer}' for answer, count in sorted(told.items()))}")
     print(f"  refused: {', '.join(f'{count} {engine}' for engine, count in sorted(refused.items())) or 'none'}")
-    if missing := {"ring", "no ring", "a ring that takes paths of switches", "pairs lost or apart"} - set(told):
+    if missing := {"ring", "no ring", "a ring that takes paths of switches", "pairs lost"} - set(told):
         findings += 1
         print(f"  WRONG: what never was the answer was not tested: {', '.join(missing)}")
     print(f"  {findings} findings")

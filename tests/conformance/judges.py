@@ -120,6 +120,7 @@ class Checked:
     lost: int = 0                  # of the paths; where there are any it does not look for credit loops
     errors: list = field(default_factory=list)
     credit_loops: bool = True      # until it says otherwise
+    in_pieces: bool = False        # the fabric, and that was all it looked at
     complete: bool = False         # it came to one of its ends
 
 
@@ -134,6 +135,8 @@ def parse_ibdmchk(text):
             checked.errors.append(line)
         elif "no credit loops found" in line:
             checked.credit_loops = False
+        if "un-reachable lids" in line:
+            checked.in_pieces = checked.complete = True
         if re.search("no credit loops found|^-E- credit loops in routing|^-E- Some Point to Point Traversals Failed", line):
             checked.complete = True
     return checked

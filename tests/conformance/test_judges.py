@@ -70,6 +70,8 @@ class Judges(unittest.TestCase):
         self.assertEqual((lost.lost, lost.paths, lost.complete), (1, 72, True))
         looping = judges.parse_ibdmchk("-I- Scanned:20 CA to CA paths \n-E- credit loops in routing\n")
         self.assertEqual((looping.paths, looping.credit_loops, looping.complete), (20, True, True))
+        apart = judges.parse_ibdmchk("-W- Found - un-reachable lids.\n-E- Fail to update Min Hops Tables.\n")
+        self.assertEqual((apart.in_pieces, apart.complete, good.in_pieces), (True, True, False))
 
 
 def triangle():
@@ -107,6 +109,15 @@ class Walks(unittest.TestCase):
         self.assertEqual({at for at, _, _ in self.channels(walks.all_lanes_one).ring()}, {"a", "b", "c"})
         # What comes through a takes another lane from there: nothing goes round.
         self.assertIsNone(self.channels(lambda at, entry, _exit, _sl: int(at == "a" and entry == 3)).ring())
+
+    def test_a_packet_that_goes_round_is_a_ring(self):
+        fabric = triangle()
+        fabric.tables["c"][3] = 2
+        channels = walks.Channels(fabric)
+        with self.assertRaises(walks.Lost) as lost:
+            fabric.walk(1, 3)
+        channels.add(lost.exception.way)
+        self.assertEqual(len(channels.ring()), 3)
 
     def test_pieces(self):
         fabric = triangle()

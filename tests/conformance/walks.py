@@ -1,7 +1,8 @@
 """Forwarding tables walked from outside, packet by packet: does it arrive, on which lanes, and can channels wait for each
 other in a ring? Plain and slow on purpose; it knows nothing of how the tables came about.
 
-A channel is a lane of the cable out of a switch port toward another switch. Cables of end ports are in no ring.
+A channel is a lane of the cable out of a switch port toward another switch, written (switch, port out, lane). Cables of end
+ports are in no ring.
 """
 
 import collections
@@ -10,7 +11,11 @@ from dataclasses import dataclass, field
 
 
 class Lost(Exception):
-    """A packet that does not arrive; says where it ended."""
+    """A packet that does not arrive; says where it ended, and the way to there. It holds buffers as any other."""
+
+    def __init__(self, words, way):
+        super().__init__(words)
+        self.way = way
 
 
 @dataclass
@@ -36,19 +41,24 @@ class Fabric:
         at, entry = self.homes[source]
         way, passed = [], set()
         while True:
-            if at in passed:
-                raise Lost(f"LID {source} to LID {target} comes to {at} again")
-            passed.add(at)
             exit_ = self.tables[at].get(target)
             if exit_ is None:
-                raise Lost(f"LID {source} to LID {target}: {at} has no entry")
+                raise Lost(f"LID {source} to LID {target}: {at} has no entry", way)
             way.append((at, entry, exit_))
             if (at, exit_) == self.homes[target]:
                 return way
-            there = self.peers.get((at, exit_))
-            if there is None or there[0] not in self.switches:
-                raise Lost(f"LID {source} to LID {target}: {at} port {exit_} leads elsewhere")
+            if at in passed:
+                raise Lost(f"LID {source} to LID {target} comes to {at} again", way)
+            passed.add(at)
+            there = self.next_switch(at, exit_)
+            if there is None:
+                raise Lost(f"LID {source} to LID {target}: {at} port {exit_} leads elsewhere", way)
             at, entry = there
+
+    def next_switch(self, at, exit_):
+        """(switch, port) at the other end of the cable out of a port; None: no cable, or not to a switch."""
+        there = self.peers.get((at, exit_))
+        return there if there and there[0] in self.switches else None
 
     def components(self):
         """GUID of a switch -> a number for what is cabled together."""
@@ -79,11 +89,10 @@ class Channels:
         self.waits = collections.defaultdict(set)
 
     def add(self, way, sl=0):
-        """The channels of a way, as (switch, port out, lane)."""
-        taken = [(at, exit_, self.lane(at, entry, exit_, sl)) for at, entry, exit_ in way[:-1]]
+        """The channels of a way wait for each other in turn."""
+        taken = [(at, exit_, self.lane(at, entry, exit_, sl)) for at, entry, exit_ in way if self.fabric.next_switch(at, exit_)]
         for held, wanted in zip(taken, taken[1:]):
             self.waits[held].add(wanted)
-        return taken
 
     def ring(self):
         """One closed chain of channels, or None."""
