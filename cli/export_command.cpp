@@ -1,12 +1,10 @@
-// export: the fabric in other programs' formats, streamed from the daemon into files that are whole or not there.
-#include <sys/stat.h>
-
-#include <cerrno>
-#include <cstring>
+// export: the fabric in other programs' formats, streamed from the daemon into files that are whole or not
+// there.
 #include <memory>
+#include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "cli/client.hpp"
 #include "cli/commands.hpp"
@@ -19,79 +17,50 @@ namespace {
 constexpr double kMegabyte = 1e6;
 constexpr std::uint64_t kProgressBytes = 4'000'000;
 
-tl::unexpected<base::Error> stopped() { return base::fail(base::ErrorKind::io, "interrupted: nothing was written"); }
+tl::unexpected<base::Error> stopped() {
+    return base::fail(base::ErrorKind::io, "interrupted: nothing was written");
+}
 
-struct Written {
-    std::string path;
-    std::uint64_t bytes = 0;
-};
-
-/// Streams one export into an OutputFile, not yet committed.
-base::Result<OutputFile> fetch(const Client& client, const Params& params, const std::string& path) {
-    auto file = OutputFile::create(path);
-    if (!file) {
-        return file;
-    }
+/// Streams one export into a file, not yet committed.
+base::Result<void> fetch(const Client& client, const Params& params, const std::string& path,
+                         OutputFile& out) {
     std::uint64_t next_mark = kProgressBytes;
     const auto done = client.get("/v1/export", params, [&](std::string_view piece) -> base::Result<void> {
         if (interrupted()) {
             return stopped();
         }
-        if (file->bytes() >= next_mark) {
-            progress(fmt::format("{}: {:.0f} MB", path, static_cast<double>(file->bytes()) / kMegabyte));
-            next_mark = file->bytes() + kProgressBytes;
+        if (out.bytes() >= next_mark) {
+            progress(fmt::format("{}: {:.0f} MB", path, static_cast<double>(out.bytes()) / kMegabyte));
+            next_mark = out.bytes() + kProgressBytes;
         }
-        return file->write(piece);
+        return out.write(piece);
     });
     progress("");
-    if (!done) {
-        return interrupted() ? base::Result<OutputFile>(stopped()) : tl::unexpected(done.error());
-    }
-    return file;
+    return !done && interrupted() ? stopped() : done;
 }
 
-base::Result<std::vector<Written>> export_file(const Client& client, const std::string& format,
-                                               const std::string& path) {
-    auto file = fetch(client, {{"format", format}}, path);
+base::Result<std::vector<WrittenFile>> export_file(const Client& client, const std::string& format,
+                                                   const std::string& path) {
+    auto file = OutputFile::create(path);
     if (!file) {
         return tl::unexpected(file.error());
     }
-    const auto done = file->commit();
-    return done.map([&] { return std::vector<Written>{{path, file->bytes()}}; });
+    const auto done =
+        fetch(client, {{"format", format}}, path, *file).and_then([&] { return file->commit(); });
+    return done.map([&] { return std::vector<WrittenFile>{{path, file->bytes()}}; });
 }
 
-/// All files of a dump folder are fetched before the first takes its name, so that a folder is not half new.
-base::Result<std::vector<Written>> export_folder(const Client& client, const std::string& format,
-                                                 const std::string& folder) {
+base::Result<std::vector<WrittenFile>> export_folder(const Client& client, const std::string& format,
+                                                     const std::string& folder) {
     const auto contents = client.get_json("/v1/export", {{"format", format}});
     if (!contents) {
         return tl::unexpected(contents.error());
     }
-    const bool made = ::mkdir(folder.c_str(), 0777) == 0;
-    if (!made && errno != EEXIST) {
-        return base::fail(base::ErrorKind::io, fmt::format("{}: {}", folder, std::strerror(errno)));
-    }
-    std::vector<OutputFile> files;
-    std::vector<Written> written;
-    for (const Json& name : (*contents)["files"]) {
-        const std::string path = folder + "/" + name.get<std::string>();
-        auto file = fetch(client, {{"format", format}, {"file", name.get<std::string>()}}, path);
-        if (!file) {
-            files.clear();
-            if (made) {
-                ::rmdir(folder.c_str());
-            }
-            return tl::unexpected(file.error());
-        }
-        written.push_back({path, file->bytes()});
-        files.push_back(std::move(*file));
-    }
-    for (OutputFile& file : files) {
-        if (const auto done = file.commit(); !done) {
-            return tl::unexpected(done.error());
-        }
-    }
-    return written;
+    return write_folder(
+        folder, (*contents)["files"].get<std::vector<std::string>>(),
+        [&](const std::string& name, OutputFile& file) {
+            return fetch(client, {{"format", format}, {"file", name}}, folder + "/" + name, file);
+        });
 }
 
 Exit to_standard_output(const Client& client, const std::string& format) {
@@ -115,10 +84,9 @@ Exit run_export(const std::string& format, const std::string& path, const Sessio
     if (!written) {
         return failure(written.error());
     }
-    Json report{{"format", format}, {"files", Json::array()}};
+    const Json report{{"format", format}, {"files", files_json(*written)}};
     std::string text;
-    for (const Written& file : *written) {
-        report["files"].push_back(Json{{"path", file.path}, {"bytes", file.bytes}});
+    for (const WrittenFile& file : *written) {
         text += fmt::format("{} ({} bytes)\n", file.path, grouped(file.bytes));
     }
     const auto done = print(session.json ? report.dump(2) + "\n" : text);
@@ -137,14 +105,18 @@ void add_export_command(CLI::App& app, Action& chosen) {
     sub->add_option("--format", options->format, "Which")
         ->required()
         ->check(CLI::IsMember({"ibnetdiscover", "ibsim", "json", "guid2lid", "opensm-dumps"}));
-    sub->add_option("-o,--output", options->path, "File to write (opensm-dumps: folder); '-' or none: standard output")
+    sub->add_option("-o,--output", options->path,
+                    "File to write (opensm-dumps: folder); '-' or none: standard output")
         ->type_name("PATH");
-    sub->footer("An existing file is replaced only when the new one is complete.\n\n"
-                "Examples:\n  ibfabric export --format ibnetdiscover -o fabric.topo\n"
-                "  ibfabric export --format opensm-dumps -o dumps && ibdmchk -s dumps/opensm-subnet.lst "
-                "-f dumps/opensm.fdbs -m dumps/opensm.mcfdbs");
+    sub->footer(
+        "An existing file is replaced only when the new one is complete.\n\n"
+        "Examples:\n  ibfabric export --format ibnetdiscover -o fabric.topo\n"
+        "  ibfabric export --format opensm-dumps -o dumps && ibdmchk -s dumps/opensm-subnet.lst "
+        "-f dumps/opensm.fdbs -m dumps/opensm.mcfdbs");
     sub->callback([options, &chosen] {
-        chosen = [options](const Session& session) { return run_export(options->format, options->path, session); };
+        chosen = [options](const Session& session) {
+            return run_export(options->format, options->path, session);
+        };
     });
 }
 

@@ -34,7 +34,8 @@ base::Result<OutputFile> OutputFile::create(const std::string& path) {
     if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
         // A device or pipe (/dev/stdout, /dev/null) is written through: renaming over it would destroy it.
         std::FILE* device = std::fopen(path.c_str(), "w");
-        return device != nullptr ? base::Result<OutputFile>(OutputFile(path, {}, device)) : system_error(path);
+        return device != nullptr ? base::Result<OutputFile>(OutputFile(path, {}, device))
+                                 : system_error(path);
     }
     std::string temporary = path + ".XXXXXX";
     const int fd = ::mkstemp(temporary.data());
@@ -90,6 +91,58 @@ base::Result<void> OutputFile::commit() {
     }
     std::fclose(std::exchange(file_, nullptr));
     return {};
+}
+
+namespace {
+
+/// All of them written, none committed. After an error nothing of them is left.
+base::Result<std::vector<OutputFile>> filled_files(const std::string& folder,
+                                                   const std::vector<std::string>& names,
+                                                   const FileWriter& write) {
+    std::vector<OutputFile> files;
+    for (const std::string& name : names) {
+        auto file = OutputFile::create(folder + "/" + name);
+        const auto done = file.and_then([&](OutputFile& open) { return write(name, open); });
+        if (!done) {
+            return tl::unexpected(done.error());
+        }
+        files.push_back(std::move(*file));
+    }
+    return files;
+}
+
+}  // namespace
+
+base::Result<std::vector<WrittenFile>> write_folder(const std::string& folder,
+                                                    const std::vector<std::string>& names,
+                                                    const FileWriter& write) {
+    const bool made = ::mkdir(folder.c_str(), 0777) == 0;
+    if (!made && errno != EEXIST) {
+        return system_error(folder);
+    }
+    auto files = filled_files(folder, names, write);
+    if (!files) {
+        if (made) {
+            ::rmdir(folder.c_str());
+        }
+        return tl::unexpected(files.error());
+    }
+    std::vector<WrittenFile> written;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (const auto done = (*files)[i].commit(); !done) {
+            return tl::unexpected(done.error());
+        }
+        written.push_back({folder + "/" + names[i], (*files)[i].bytes()});
+    }
+    return written;
+}
+
+Json files_json(const std::vector<WrittenFile>& files) {
+    Json out = Json::array();
+    for (const WrittenFile& file : files) {
+        out.push_back(Json{{"path", file.path}, {"bytes", file.bytes}});
+    }
+    return out;
 }
 
 }  // namespace ibf::cli

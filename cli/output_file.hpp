@@ -1,15 +1,19 @@
 // DOC: files that are whole or not there.
 //
-// An OutputFile is written beside its name and renamed on commit(); without a commit (error, Ctrl-C) it leaves
-// nothing behind and the old file as it was.
+// An OutputFile is written beside its name and renamed on commit(); without a commit (error, Ctrl-C) it
+// leaves nothing behind and the old file as it was. write_folder() does the same for several: none of them
+// takes its name before all are whole, so that a folder is not half new.
 #pragma once
 
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
+#include "cli/client.hpp"
 
 namespace ibf::cli {
 
@@ -34,5 +38,19 @@ private:
     std::FILE* file_ = nullptr;
     std::uint64_t bytes_ = 0;
 };
+
+struct WrittenFile {
+    std::string path;
+    std::uint64_t bytes = 0;
+};
+using FileWriter = std::function<base::Result<void>(const std::string& name, OutputFile& file)>;
+
+/// Writes files of these names into a folder, which is made if it is not there. Errors: io, and what the
+/// writer says.
+[[nodiscard]] base::Result<std::vector<WrittenFile>> write_folder(const std::string& folder,
+                                                                  const std::vector<std::string>& names,
+                                                                  const FileWriter& write);
+/// An array of {path, bytes}.
+[[nodiscard]] Json files_json(const std::vector<WrittenFile>& files);
 
 }  // namespace ibf::cli

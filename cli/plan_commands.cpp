@@ -20,6 +20,8 @@
 #include "cli/plan_report.hpp"
 #include "cli/table.hpp"
 #include "daemon/api/json_rows.hpp"
+#include "daemon/fabric/export.hpp"
+#include "daemon/fabric/planned.hpp"
 #include "routing/host_list.hpp"
 #include "routing/lft_dump.hpp"
 #include "routing/netlist.hpp"
@@ -47,6 +49,7 @@ struct PlanOptions {
     std::uint32_t matchings = routing::PatternOptions{}.draws;
     std::string fail;
     std::string hosts;
+    std::string dump;
 };
 
 std::uint64_t peak_rss_bytes() {
@@ -118,6 +121,7 @@ base::Result<double> failing_share(const std::string& text) {
 
 /// A fabric ready to be routed.
 struct Subject {
+    routing::Netlist netlist;
     routing::Topology topology;
     std::uint64_t failed_links = 0;
     std::vector<routing::EndPortIndex> hosts;  ///< whose traffic is looked at, in their usual order
@@ -143,6 +147,7 @@ base::Result<Subject> read_fabric(const PlanOptions& options) {
     Subject subject;
     subject.topology = std::move(*topology);
     subject.failed_links = links - netlist->link_count();
+    subject.netlist = std::move(*netlist);
     subject.hosts = routing::usual_order(subject.topology, options.threads);
     return subject;
 }
@@ -219,6 +224,29 @@ bool is_finding(const PlanOptions& options, const routing::RouteOutcome& outcome
     return !asked_for || !outcome.verdict.reachable() || !outcome.verdict.credit_loop_free;
 }
 
+/// What `export --format opensm-dumps` would write of a fabric that these routes serve.
+base::Result<Json> dump_plan(const std::string& folder, const Subject& subject,
+                             const routing::RouteOutcome& outcome) {
+    progress(fmt::format("writing {} ...", folder));
+    const auto snapshot = std::make_shared<const fabric::Snapshot>(
+        fabric::planned_snapshot(subject.netlist, subject.topology, &outcome));
+    const std::vector<std::string_view> names = fabric::opensm_dump_files();
+    const auto written = write_folder(folder, {names.begin(), names.end()},
+                                      [&](const std::string& name, OutputFile& file) -> base::Result<void> {
+                                          auto pieces = fabric::opensm_dump(snapshot, name);
+                                          if (!pieces) {
+                                              return tl::unexpected(pieces.error());
+                                          }
+                                          for (std::string piece; (*pieces)(piece); piece.clear()) {
+                                              if (const auto done = file.write(piece); !done) {
+                                                  return done;
+                                              }
+                                          }
+                                          return {};
+                                      });
+    return written.map(&files_json);
+}
+
 /// The engines as a chain: the first that passes the proof serves.
 Exit plan_chain(const PlanOptions& options, const Subject& subject, const routing::RouteOptions& chain,
                 const Session& session) {
@@ -232,6 +260,13 @@ Exit plan_chain(const PlanOptions& options, const Subject& subject, const routin
     plan["attempts"] = Json::array();
     for (const auto& attempt : outcome->attempts) {
         plan["attempts"].push_back(attempt_json(attempt));
+    }
+    if (!options.dump.empty()) {
+        auto files = dump_plan(options.dump, subject, *outcome);
+        if (!files) {
+            return failure(files.error());
+        }
+        plan["dump"] = std::move(*files);
     }
     plan["peak_rss_bytes"] = peak_rss_bytes();
     return print_plans(session, plan, plan_text(plan),
@@ -260,6 +295,10 @@ Exit compare_engines(const PlanOptions& options, const Subject& subject, const r
 }
 
 Exit run_plan(PlanOptions options, const Session& session) {
+    if (options.compare && !options.dump.empty()) {
+        complain("--dump writes the tables of one plan: leave --compare out");
+        return Exit::usage;
+    }
     if (options.engines.empty()) {
         options.engines = options.compare ? routing::engine_names() : routing::RouteOptions{}.engines;
     }
@@ -350,6 +389,9 @@ void add_plan_command(CLI::App& app, Action& chosen) {
                      "Up/down root by GUID, may be repeated; none: found from the hosts up");
     plan->add_option("--lfts", options->lfts, "Dump of forwarding tables for the engine 'file'")
         ->type_name("FILE");
+    plan->add_option("--dump", options->dump,
+                     "Folder to write the fabric and the tables to, as 'export --format opensm-dumps' does")
+        ->type_name("DIR");
     plan->add_flag("--allow-credit-loops", options->allow_credit_loops, "Accept routes that could lock up");
     plan->add_flag("--connect-roots", options->connect_roots, "Route between up/down roots too");
     plan->footer(
@@ -359,7 +401,9 @@ void add_plan_command(CLI::App& app, Action& chosen) {
         "Examples:\n  ibfabric plan fat-tree:radix=36,levels=3 --engine updn\n"
         "  ibfabric plan torus:8x8x8,hosts=2 --engine minhop,updn --json\n"
         "  ibfabric plan fat-tree:radix=16,levels=3 --compare --fail 2% --seed 7\n"
-        "  ibfabric plan fabric.topo --engine updn --pattern shift --hosts job.txt");
+        "  ibfabric plan fabric.topo --engine updn --pattern shift --hosts job.txt\n"
+        "  ibfabric plan fabric.topo --engine updn --dump dumps && ibdmchk -s dumps/opensm-subnet.lst "
+        "-f dumps/opensm.fdbs -m dumps/opensm.mcfdbs");
     plan->callback([options, &chosen] {
         chosen = [options](const Session& session) { return run_plan(*options, session); };
     });

@@ -265,6 +265,12 @@ std::string plan_text(const Json& plan) {
     for (const auto& [word, figures] : plan["patterns"].items()) {
         add_line(out, word, pattern_text(figures));
     }
+    if (const auto files = plan.find("dump"); files != plan.end()) {
+        for (const Json& file : *files) {
+            add_line(out, "written",
+                     fmt::format("{} ({} bytes)", field_text(file, "path"), count_text(file, "bytes")));
+        }
+    }
     add_line(out, "memory", fmt::format("{:.0f} MB at most", plan["peak_rss_bytes"].get<double>() / 1e6));
     return out;
 }

@@ -22,7 +22,7 @@ _ibfabric() {
             [[ $command == links ]] && choices+=" switches hosts"
             ;;
         --pattern) choices="shift permutation bisection all" ;;
-        --socket | -o | --output | --hosts)
+        --socket | -o | --output | --hosts | --lfts | --dump)
             mapfile -t COMPREPLY < <(compgen -f -- "$current")
             return
             ;;
@@ -37,7 +37,7 @@ _ibfabric() {
             generate) choices+=" --output" ;;
             plan)
                 choices+=" --engine --compare --pattern --hosts --matchings --fail --seed --lmc --vls --threads --root"
-                choices+=" --lfts --allow-credit-loops --connect-roots"
+                choices+=" --lfts --dump --allow-credit-loops --connect-roots"
                 ;;
             events) choices+=" --limit --kind" ;;
             sweeps) choices+=" --limit" ;;

@@ -117,8 +117,11 @@ def parse_ibtracert(text):
 @dataclass
 class Checked:
     paths: int = 0
+    lost: int = 0                  # of the paths; where there are any it does not look for credit loops
     errors: list = field(default_factory=list)
     credit_loops: bool = True      # until it says otherwise
+    in_pieces: bool = False        # the fabric, and that was all it looked at
+    complete: bool = False         # it came to one of its ends
 
 
 def parse_ibdmchk(text):
@@ -126,8 +129,14 @@ def parse_ibdmchk(text):
     for line in text.split("\n"):
         if match := re.match(r"-I- Scanned:(\d+) CA to CA paths", line):
             checked.paths = int(match.group(1))
-        elif line.startswith("-E-"):
+        elif match := re.match(r"-E- Found (\d+) missing paths out of:(\d+) paths", line):
+            checked.lost, checked.paths = int(match.group(1)), int(match.group(2))
+        if line.startswith("-E-"):
             checked.errors.append(line)
         elif "no credit loops found" in line:
             checked.credit_loops = False
+        if "un-reachable lids" in line:
+            checked.in_pieces = checked.complete = True
+        if re.search("no credit loops found|^-E- credit loops in routing|^-E- Some Point to Point Traversals Failed", line):
+            checked.complete = True
     return checked

@@ -534,11 +534,11 @@ def check_query_errors(sim, node):
 class Ours:
     """ibfabricd on a fabric, up."""
 
-    def __init__(self, sim, build, host, folder):
+    def __init__(self, sim, build, host, folder, *options):
         self.log = os.path.join(folder, "ibfabricd.log")
         self.socket = os.path.join(folder, "ours.socket")
         self.process = sim.spawn(host, [os.path.join(build, "bin", "ibfabricd"), "--state-dir", os.path.join(folder, "state"),
-                                        "--socket", self.socket], self.log)
+                                        "--socket", self.socket, *options], self.log)
         self.status = [os.path.join(build, "bin", "ibfabric"), "status", "--socket", self.socket]
         self.waiting = [*self.status, "--wait-up", "120"]
 

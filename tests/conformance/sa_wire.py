@@ -15,7 +15,7 @@ MAD_BYTES, DATA_AT, DATA_BYTES = 256, 56, 200
 EXACTLY = 2            # a selector's value
 BITS_AS_MASK = 1 << 31  # PortInfoRecord's modifier: CapabilityMask names bits that must be set
 
-_HEAD = struct.Struct(">BBBBHHQHHI")     # MAD header
+HEAD = struct.Struct(">BBBBHHQHHI")      # MAD header
 _SA = struct.Struct(">QHHQ")             # SM_Key, AttributeOffset, reserved, ComponentMask
 
 
@@ -96,12 +96,12 @@ def request(method, attribute, tid, modifier=0, **fields):
         field = FIELDS[attribute][name]
         data |= value << 8 * DATA_BYTES - field.at - field.bits
         mask |= sum(1 << bit for bit in field.components)
-    return (_HEAD.pack(1, 3, 2, method, 0, 0, tid, attribute, 0, modifier) + bytes(12) + _SA.pack(0, 0, 0, mask)
+    return (HEAD.pack(1, 3, 2, method, 0, 0, tid, attribute, 0, modifier) + bytes(12) + _SA.pack(0, 0, 0, mask)
             + data.to_bytes(DATA_BYTES, "big"))
 
 
 def answer(mad):
-    _, _, _, method, status, _, tid, attribute, _, _ = _HEAD.unpack_from(mad)
+    _, _, _, method, status, _, tid, attribute, _, _ = HEAD.unpack_from(mad)
     _, offset, _, _ = _SA.unpack_from(mad, 36)
     return Answer(method, status, tid & 0xFFFFFFFF, attribute, offset, mad[DATA_AT:])
 

@@ -4,6 +4,7 @@
 import unittest
 
 import judges
+import walks
 
 IBNETDISCOVER = '''
 vendid=0x2c9
@@ -64,6 +65,68 @@ class Judges(unittest.TestCase):
         self.assertEqual((good.paths, good.errors, good.credit_loops), (16256, [], False))
         bad = judges.parse_ibdmchk("-E- Fail to find a path from:a to:b\n")
         self.assertEqual((bad.paths, len(bad.errors), bad.credit_loops), (0, 1, True))
+        self.assertEqual((good.complete, bad.complete), (True, False))
+        lost = judges.parse_ibdmchk("-E- Found 1 missing paths out of:72 paths\n-E- Some Point to Point Traversals Failed.\n")
+        self.assertEqual((lost.lost, lost.paths, lost.complete), (1, 72, True))
+        looping = judges.parse_ibdmchk("-I- Scanned:20 CA to CA paths \n-E- credit loops in routing\n")
+        self.assertEqual((looping.paths, looping.credit_loops, looping.complete), (20, True, True))
+        apart = judges.parse_ibdmchk("-W- Found - un-reachable lids.\n-E- Fail to update Min Hops Tables.\n")
+        self.assertEqual((apart.in_pieces, apart.complete, good.in_pieces), (True, True, False))
+
+
+def triangle():
+    """Switches a, b, c in a ring (port 2 onward, port 3 back), a host of LID 1, 2, 3 on port 1 of each."""
+    fabric = walks.Fabric(switches={"a": 11, "b": 12, "c": 13}, hosts={1: ("h1", 1), 2: ("h2", 1), 3: ("h3", 1)})
+    for host, at, onward in ((1, "a", "b"), (2, "b", "c"), (3, "c", "a")):
+        cables = {("h%d" % host, 1): (at, 1), (at, 2): (onward, 3)}
+        fabric.peers |= cables | {there: here for here, there in cables.items()}
+    # All the way round to the host behind, one hop to the next.
+    fabric.tables = {"a": {1: 1, 2: 2, 3: 2}, "b": {1: 2, 2: 1, 3: 2}, "c": {1: 2, 2: 2, 3: 1}}
+    return fabric.settle()
+
+
+class Walks(unittest.TestCase):
+    def channels(self, lane):
+        fabric = triangle()
+        channels = walks.Channels(fabric, lane)
+        for source in (1, 2, 3):
+            for target in {1, 2, 3} - {source}:
+                channels.add(fabric.walk(source, target))
+        return channels
+
+    def test_a_way(self):
+        self.assertEqual(triangle().walk(1, 3), [("a", 1, 2), ("b", 3, 2), ("c", 3, 1)])
+
+    def test_what_does_not_arrive(self):
+        for table, entry, why in (("b", {}, "no entry"), ("b", {3: 3}, "again"), ("b", {3: 1}, "elsewhere"),
+                                  ("b", {3: 9}, "elsewhere")):
+            fabric = triangle()
+            fabric.tables[table] = entry
+            with self.assertRaisesRegex(walks.Lost, why):
+                fabric.walk(1, 3)
+
+    def test_a_ring_and_what_breaks_it(self):
+        self.assertEqual({at for at, _, _ in self.channels(walks.all_lanes_one).ring()}, {"a", "b", "c"})
+        # What comes through a takes another lane from there: nothing goes round.
+        self.assertIsNone(self.channels(lambda at, entry, _exit, _sl: int(at == "a" and entry == 3)).ring())
+
+    def test_a_packet_that_goes_round_is_a_ring(self):
+        fabric = triangle()
+        fabric.tables["c"][3] = 2
+        channels = walks.Channels(fabric)
+        with self.assertRaises(walks.Lost) as lost:
+            fabric.walk(1, 3)
+        channels.add(lost.exception.way)
+        self.assertEqual(len(channels.ring()), 3)
+
+    def test_pieces(self):
+        fabric = triangle()
+        self.assertEqual(len(set(fabric.components().values())), 1)
+        for end in (("b", 2), ("c", 3), ("c", 2), ("a", 3)):
+            del fabric.peers[end]
+        pieces = fabric.components()
+        self.assertEqual(pieces["a"], pieces["b"])
+        self.assertNotEqual(pieces["a"], pieces["c"])
 
 
 if __name__ == "__main__":

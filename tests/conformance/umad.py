@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from sa_wire import MAD_BYTES
 
-GSI_QP, GSI_QKEY = 1, 0x80010000
-SUBN_ADM, SUBN_ADM_VERSION, KERNEL_RMPP = 3, 2, 1
+SMI_QP, GSI_QP, GSI_QKEY = 0, 1, 0x80010000
+SUBN_LID, SUBN_ADM, SUBN_ADM_VERSION, KERNEL_RMPP = 1, 3, 2, 1
 ACTIVE = 4
 TIMED_OUT = 110
 LONGEST_MESSAGE = 8 << 20
@@ -44,15 +44,17 @@ def _libibumad():
 
 
 class Umad:
-    """One agent of class SubnAdm on the first port, with the kernel's RMPP."""
+    """One agent on the first port: of class SubnAdm, with the kernel's RMPP, or of LID-routed SMPs."""
 
     _USER_MAD = struct.Struct("=5I")
     _ADDRESS = struct.Struct(">IIHBBBBBB16sI")
 
-    def __init__(self):
+    def __init__(self, kind=SUBN_ADM):
         self.library = _libibumad()
         self.fd = self.library.umad_open_port(None, 0)
-        self.agent = -1 if self.fd < 0 else self.library.umad_register(self.fd, SUBN_ADM, SUBN_ADM_VERSION, KERNEL_RMPP, None)
+        version, rmpp = (SUBN_ADM_VERSION, KERNEL_RMPP) if kind == SUBN_ADM else (1, 0)
+        self.qp = (GSI_QP, GSI_QKEY) if kind == SUBN_ADM else (SMI_QP, 0)
+        self.agent = -1 if self.fd < 0 else self.library.umad_register(self.fd, kind, version, rmpp, None)
         if self.agent < 0:
             raise RuntimeError("no InfiniBand port, or its agent is refused")
         self.buffer = ctypes.create_string_buffer(64 + LONGEST_MESSAGE)
@@ -71,16 +73,16 @@ class Umad:
         return state
 
     def send(self, mad, lid, sl, timeout_ms, retries):
-        address = self._ADDRESS.pack(GSI_QP, GSI_QKEY, lid, sl, 0, 0, 0, 0, 0, bytes(16), 0)
+        address = self._ADDRESS.pack(*self.qp, lid, sl, 0, 0, 0, 0, 0, bytes(16), 0)
         head = self._USER_MAD.pack(0, 0, 0, 0, 64 + len(mad)) + address + bytes(8)
         message = ctypes.create_string_buffer(head + mad, 64 + len(mad))
         if self.library.umad_send(self.fd, self.agent, message, len(mad), timeout_ms, retries) < 0:
             raise OSError(ctypes.get_errno(), "umad_send")
 
-    def receive(self):
+    def receive(self, wait_ms=0):
         """(status, MAD or message, sender's LID) or None."""
         length = ctypes.c_int(LONGEST_MESSAGE)
-        if self.library.umad_recv(self.fd, self.buffer, ctypes.byref(length), 0) < 0:
+        if self.library.umad_recv(self.fd, self.buffer, ctypes.byref(length), wait_ms) < 0:
             return None
         _, status, _, _, _ = self._USER_MAD.unpack_from(self.buffer)
         address = self._ADDRESS.unpack_from(self.buffer, self._USER_MAD.size)

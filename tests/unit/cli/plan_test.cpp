@@ -209,5 +209,63 @@ TEST(Plan, FiguresDoNotDependOnThreads) {
     EXPECT_EQ(figures("1"), figures("2"));
 }
 
+/// A folder for the test, gone with it.
+class Folder {
+public:
+    Folder() : path_(std::filesystem::temp_directory_path() / "ibf-plan-test-dump") {
+        std::filesystem::remove_all(path_);
+    }
+    ~Folder() { std::filesystem::remove_all(path_); }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    [[nodiscard]] std::string path() const { return path_.string(); }
+    [[nodiscard]] std::string file(const std::string& name) const { return (path_ / name).string(); }
+
+private:
+    std::filesystem::path path_;
+};
+
+/// What is dumped reads back: the fabric as a topology file, the tables as the engine "file".
+TEST(Plan, DumpOfAPlan) {
+    const Folder folder;
+    const std::string spec = "torus:4x4,hosts=2";
+    const json plan = plan_of({spec, "--engine", "updn", "--dump", folder.path()});
+    ASSERT_EQ(plan["dump"].size(), 5U);
+    for (const json& file : plan["dump"]) {
+        EXPECT_EQ(std::filesystem::file_size(file["path"].get<std::string>()), file["bytes"]);
+    }
+    const json again = plan_of({spec, "--engine", "file", "--lfts", folder.file("opensm-lfts.dump")});
+    EXPECT_EQ(again["engine"], "file");
+    EXPECT_EQ(again["hash"], plan["hash"]);
+    const json cables = plan_of({folder.file("opensm-subnet.lst")});
+    EXPECT_EQ(cables["links"], plan["links"]);
+    EXPECT_EQ(cables["lids"], plan["lids"]);
+}
+
+/// With the damage that the plan is of, and its LMC.
+TEST(Plan, DumpOfADamagedFabric) {
+    const Folder folder;
+    const json plan =
+        plan_of({"fat-tree:radix=8,levels=2", "--fail", "10%", "--lmc", "1", "--dump", folder.path()});
+    EXPECT_GT(plan["failed_links"], 0);
+    EXPECT_EQ(plan_of({folder.file("opensm-subnet.lst")})["links"], plan["links"]);
+    std::ifstream guids(folder.file("guid2lid"));
+    std::size_t lines = 0;
+    for (std::string line; std::getline(guids, line);) {
+        lines += line.empty() ? 0 : 1;
+    }
+    EXPECT_EQ(lines, plan["switches"].get<std::size_t>() + plan["end_ports"].get<std::size_t>());
+}
+
+TEST(Plan, DumpsAreOfOnePlanAndIntoAFolder) {
+    const Said compared = run_cli({"plan", "ring:4", "--compare", "--dump", "dumps"});
+    EXPECT_EQ(compared.code, 2);
+    EXPECT_NE(compared.err.find("leave --compare out"), std::string::npos) << compared.err;
+    const TextFile file("no-folder", "");
+    const Said nowhere = run_cli({"plan", "ring:4", "--dump", file.path() + "/dumps"});
+    EXPECT_EQ(nowhere.code, 4);
+    EXPECT_NE(nowhere.err.find(file.path()), std::string::npos) << nowhere.err;
+}
+
 }  // namespace
 }  // namespace ibf::cli

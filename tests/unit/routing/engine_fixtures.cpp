@@ -3,7 +3,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
-#include <tuple>
 
 #include "routing/netlist.hpp"
 
@@ -69,8 +68,6 @@ Topology FabricMaker::make() const {
 
 namespace {
 
-using Channel = std::tuple<std::uint32_t, unsigned, unsigned>;  // (switch, exit port, lane)
-
 bool owns(const Topology& topology, std::uint32_t at, unsigned port, std::uint32_t lid) {
     const mad::Lid wanted{static_cast<std::uint16_t>(lid)};
     if (port == 0) {
@@ -81,9 +78,9 @@ bool owns(const Topology& topology, std::uint32_t at, unsigned port, std::uint32
 }
 
 /// Channels of a walk that entered `at` by `input`; `arrived` tells how it ended.
-std::vector<Channel> channels_of(const Topology& topology, const Routes& routes, std::uint32_t at,
-                                 mad::PortNum input, std::uint32_t lid, bool& arrived) {
-    std::vector<Channel> channels;
+std::vector<SlowChannel> channels_of(const Topology& topology, const Routes& routes, std::uint32_t at,
+                                     mad::PortNum input, std::uint32_t lid, bool& arrived) {
+    std::vector<SlowChannel> channels;
     const std::uint8_t sl = routes.sl(SwitchIndex{at}, mad::Lid{static_cast<std::uint16_t>(lid)});
     for (std::size_t steps = 0; steps <= topology.switches.size(); ++steps) {
         const unsigned port = routes.port(SwitchIndex{at}, mad::Lid{static_cast<std::uint16_t>(lid)});
@@ -93,7 +90,7 @@ std::vector<Channel> channels_of(const Topology& topology, const Routes& routes,
             return channels;
         }
         const mad::PortNum exit{static_cast<std::uint8_t>(port)};
-        channels.emplace_back(at, port, routes.lane(SwitchIndex{at}, input, exit, sl));
+        channels.push_back({at, port, routes.lane(SwitchIndex{at}, input, exit, sl)});
         input = peers[port].port;
         at = peers[port].index;
     }
@@ -101,12 +98,12 @@ std::vector<Channel> channels_of(const Topology& topology, const Routes& routes,
     return channels;
 }
 
-bool has_cycle(const std::map<Channel, std::set<Channel>>& waits) {
-    std::map<Channel, int> colour;  // 0 new, 1 open, 2 done
-    const std::function<bool(const Channel&)> visit = [&](const Channel& at) {
+bool has_cycle(const std::map<SlowChannel, std::set<SlowChannel>>& waits) {
+    std::map<SlowChannel, int> colour;  // 0 new, 1 open, 2 done
+    const std::function<bool(const SlowChannel&)> visit = [&](const SlowChannel& at) {
         colour[at] = 1;
         if (const auto found = waits.find(at); found != waits.end()) {
-            for (const Channel& next : found->second) {
+            for (const SlowChannel& next : found->second) {
                 if (colour[next] == 1 || (colour[next] == 0 && visit(next))) {
                     return true;
                 }
@@ -150,18 +147,22 @@ std::vector<Destination> destinations_of(const Topology& topology) {
 
 SlowVerdict judge_slowly(const Topology& topology, const Routes& routes) {
     SlowVerdict verdict;
-    std::map<Channel, std::set<Channel>> waits;
     const auto distances = plain_distances(topology);
     const auto check = [&](std::uint32_t from, mad::PortNum input, const Destination& to) {
         if (distances[from][to.switch_index] < 0) {
             return;
         }
         bool arrived = false;
-        const std::vector<Channel> channels = channels_of(topology, routes, from, input, to.lid, arrived);
+        const std::vector<SlowChannel> channels = channels_of(topology, routes, from, input, to.lid, arrived);
         ++verdict.pairs;
         verdict.unreachable += arrived ? 0 : 1;
         for (std::size_t i = 0; i + 1 < channels.size(); ++i) {
-            waits[channels[i]].insert(channels[i + 1]);
+            verdict.waits[channels[i]].insert(channels[i + 1]);
+        }
+        for (const SlowChannel& channel : channels) {
+            if (channel.lane >= topology.switches[channel.at].peers[channel.port].data_vls) {
+                verdict.lane_faults.insert(channel);
+            }
         }
     };
     for (const Destination& to : destinations_of(topology)) {
@@ -176,7 +177,7 @@ SlowVerdict judge_slowly(const Topology& topology, const Routes& routes) {
             }
         }
     }
-    verdict.cyclic = has_cycle(waits);
+    verdict.cyclic = has_cycle(verdict.waits);
     return verdict;
 }
 
@@ -201,7 +202,8 @@ std::vector<std::vector<int>> plain_distances(const Topology& topology) {
 std::vector<std::uint32_t> walk(const Topology& topology, const Routes& routes, std::uint32_t from,
                                 std::uint32_t lid) {
     bool arrived = false;
-    const std::vector<Channel> channels = channels_of(topology, routes, from, mad::PortNum{0}, lid, arrived);
+    const std::vector<SlowChannel> channels =
+        channels_of(topology, routes, from, mad::PortNum{0}, lid, arrived);
     if (!arrived) {
         return {};
     }

@@ -33,11 +33,24 @@ struct FabricMaker {
     [[nodiscard]] Topology make() const;
 };
 
+/// A lane of the link out of a switch port.
+struct SlowChannel {
+    std::uint32_t at = 0;
+    unsigned port = 0;
+    unsigned lane = 0;
+    auto operator<=>(const SlowChannel&) const = default;
+};
+
 /// What the slow judge found by walking every pair.
 struct SlowVerdict {
     std::uint64_t pairs = 0;
     std::uint64_t unreachable = 0;
+    std::set<SlowChannel> lane_faults;  ///< walked, but the link has no such data lane
     bool cyclic = false;
+    /// Channels that some walk takes right after another one.
+    std::map<SlowChannel, std::set<SlowChannel>> waits;
+
+    [[nodiscard]] bool harmless() const { return unreachable == 0 && lane_faults.empty() && !cyclic; }
 };
 [[nodiscard]] SlowVerdict judge_slowly(const Topology& topology, const Routes& routes);
 

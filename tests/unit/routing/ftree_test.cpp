@@ -427,49 +427,6 @@ TEST(Ftree, NoLossMovesManyMoreBlocksThanItMust) {
     expect_few_blocks_for_every_loss("ftree", generated("fat-tree:radix=16,levels=3,pods=6"));
 }
 
-void expect_same_with_and_without_memo(const std::string& engine, const Topology& topology, Routes& last) {
-    ASSERT_NE(last.memo, nullptr);
-    Routes bare = last;
-    bare.memo = nullptr;
-    auto built_on = run_engine(engine, topology, &last, RouteOptions{});
-    const auto anew = run_engine(engine, topology, &bare, RouteOptions{});
-    ASSERT_TRUE(built_on && anew);
-    EXPECT_EQ(built_on->hash(), anew->hash());
-    expect_served(topology, *built_on);
-    last = std::move(*built_on);
-}
-
-/// Cables go and come back, switches go, ports lose and change their LIDs: tables that were worked out from
-/// what changed are those that are worked out from everything.
-TEST(Ftree, WhatChangedIsEnoughToKnow) {
-    for (const std::string engine : {"ftree", "updn"}) {
-        for (const char* spec :
-             {"fat-tree:radix=12,levels=3", "fat-tree:radix=8,levels=3,parallel=2",
-              "fat-tree:radix=8,levels=3,missing-links=0.05,seed=3", "fat-tree:radix=4,levels=4"}) {
-            const Topology whole = generated(spec);
-            Topology topology = whole;
-            Routes last = routes_of(engine, topology);
-            base::Prng prng(11);
-            for (int event = 0; event < 25 && !::testing::Test::HasFailure(); ++event) {
-                SCOPED_TRACE(fmt::format("{} {} event {}", engine, spec, event));
-                const std::uint64_t kind = prng.below(10);
-                if (kind < 6) {
-                    topology = without_links(topology, 1 + prng.below(3), prng);
-                } else if (kind < 8) {
-                    const auto gone = static_cast<std::uint32_t>(prng.below(topology.switches.size()));
-                    topology = without_switch(topology, gone);
-                } else if (kind == 8) {
-                    topology = whole;
-                } else {
-                    mad::LidRange& lids = topology.end_ports[prng.below(topology.end_ports.size())].lids;
-                    lids = event % 2 == 0 ? mad::LidRange{} : mad::LidRange{mad::Lid{++topology.max_lid}, 0};
-                }
-                expect_same_with_and_without_memo(engine, topology, last);
-            }
-        }
-    }
-}
-
 TEST(Ftree, AMemoOfOtherRowsIsNotBelieved) {
     const Topology topology = generated("fat-tree:radix=8,levels=3");
     Routes tampered = routes_of("ftree", topology);
