@@ -27,7 +27,7 @@ Json other_sms_json(const fabric::Fabric& fabric) {
         row["lid"] = sm.lid.value();
         row["priority"] = sm.priority;
         row["state"] = mad::to_string(sm.state);
-        row["same_key"] = sm.same_key;
+        row["sm_key"] = fabric::to_string(sm.trust);
         row["node"] = sm.at.node < fabric.nodes.size() ? name_of(fabric.nodes[sm.at.node]) : std::string{};
         out.push_back(std::move(row));
     }

@@ -1,4 +1,5 @@
-// What must hold before anything is written: our own port works, and nobody else is master.
+// What must hold before anything is written: our own port works, and every SM that claims to be there has been
+// heard. Who is master then is the election's to say (mastership.cpp).
 #include <algorithm>
 
 #include "daemon/sm/subnet_manager.hpp"
@@ -56,9 +57,10 @@ bool SubnetManager::local_port_ready(base::Instant now, Effects& out) {
 /// An SM that is there but does not answer may be the master: nothing is written before it was asked a few
 /// times over.
 bool SubnetManager::waits_for_silent_sm(base::Instant now, Effects& out) {
-    const auto silent = std::find_if(working_->sms.begin(), working_->sms.end(),
-                                     [](const fabric::OtherSm& sm) { return !sm.answered; });
-    if (guard_passed_ || silent == working_->sms.end()) {
+    const auto silent = std::find_if(
+        working_->sms.begin(), working_->sms.end(),
+        [&](const fabric::OtherSm& sm) { return !sm.answered && !election_.given_up(sm.guid); });
+    if (election_.role() != Role::discovering || silent == working_->sms.end()) {
         return false;
     }
     const Node& node = working_->nodes[silent->at.node];
@@ -76,26 +78,6 @@ bool SubnetManager::waits_for_silent_sm(base::Instant now, Effects& out) {
     retry_later(text, now);
     finish_sweep(text, now, out);
     return true;
-}
-
-bool SubnetManager::passes_guard(base::Instant now, Effects& out) {
-    for (const fabric::OtherSm& sm : working_->sms) {
-        if (sm.state != mad::SmState::master || other_master_) {
-            continue;
-        }
-        other_master_ = true;
-        const Node& node = working_->nodes[sm.at.node];
-        const std::string text = fmt::format(
-            "another master subnet manager runs on {} ({}) port {}, LID {}, priority {}{}: nothing is "
-            "written from now "
-            "on; stop that one and restart this one to take over",
-            node.description, node.guid(), sm.at.port, sm.lid, sm.priority,
-            sm.same_key ? "" : ", with another SM_Key");
-        set_mode(SmMode::standby, text);
-        announce(Severity::warning, "other-master", text, sm.guid, sm.at.port, now, out);
-    }
-    guard_passed_ = !other_master_;
-    return guard_passed_;
 }
 
 }  // namespace ibf::sm
