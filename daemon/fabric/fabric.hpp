@@ -85,6 +85,7 @@ struct OtherSm {
     bool answered = true;  ///< false: the port says IsSM, its SM did not answer SMInfo
     std::uint32_t act_count = 0;
     PortRef at;
+    bool operator==(const OtherSm&) const = default;
 };
 
 struct Fabric {

@@ -582,7 +582,8 @@ void Discovery::ask_sm(std::uint32_t node, mad::PortNum port) {
     mad::Request& request = waiting_.front();
     request.data = mad::encode(input_.shown);
     if (fabric::lid_owner(item, port) == input_.dead_sm) {
-        request.retries = 0;
+        request.timeout = input_.dead_sm_timeout;
+        request.retries = 1;
     }
 }
 

@@ -47,7 +47,8 @@ struct DiscoveryInput {
     mad::Guid own_port_guid{};  ///< not asked for SMInfo
     mad::SmKey sm_key{};        ///< ours: who shows another is not trusted
     mad::SmInfo shown;          ///< of ourselves, with each question for SMInfo
-    mad::Guid dead_sm{};        ///< port of an SM whose silence is known: nobody waits for it
+    mad::Guid dead_sm{};        ///< port of an SM whose silence is known: it is asked once more, in haste
+    base::Duration dead_sm_timeout{};
 };
 
 class Discovery {

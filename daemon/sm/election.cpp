@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/check.hpp"
 
@@ -12,54 +13,10 @@ using fabric::OtherSm;
 using fabric::SmTrust;
 using mad::SmState;
 
-constexpr std::size_t kPastMax = 256;                              ///< SMs remembered that are away
-constexpr base::Duration kForgiven = std::chrono::hours{1};        ///< present for so long: nothing is held
-constexpr base::Duration kStuck = std::chrono::minutes{1};         ///< an ActCount that stands still
+constexpr std::size_t kPastMax = 256;                        ///< SMs remembered that are away
+constexpr base::Duration kForgiven = std::chrono::hours{1};  ///< present for so long: nothing is held
+constexpr base::Duration kStuck = std::chrono::minutes{1};   ///< an ActCount that stands still
 constexpr std::uint32_t kHoldDoublings = 5;
-
-using Row = std::array<Rule, kRoles>;
-
-constexpr Rule stay(Role role) {
-    return {role, Act::none};
-}
-constexpr Rule no(Role role) {
-    return {role, Act::refuse};
-}
-
-constexpr Role D = Role::discovering;
-constexpr Role S = Role::standby;
-constexpr Role N = Role::not_active;
-constexpr Role M = Role::master;
-constexpr Role C = Role::contested;
-constexpr Role H = Role::handing_over;
-
-// IBA 14.4.1 read as OpenSM reads them where they leave room: a HANDOVER is also taken
-// by one that is discovering or is master already; ACKNOWLEDGE may be left out, so "I am master" serves as well.
-//
-// Two cells go beyond: a master that meets one of higher rank that it cannot trust steps down without handing
-// over, since two that write are worse than either; and a standby's own look at the fabric never makes it
-// anything else, since only polling knows whether its master is dead.
-// clang-format off
-constexpr std::array<Row, kInputs> kRules{{
-    //                   discovering          standby                  not active        master                contested             handing over
-    /* higher_master  */ {{{S, Act::watch},   {S, Act::watch},         stay(N),          {H, Act::hand_over},  {H, Act::hand_over},  {S, Act::step_down}}},
-    /* foreign_master */ {{{S, Act::watch},   {S, Act::watch},         stay(N),          {S, Act::step_down},  {S, Act::step_down},  {S, Act::step_down}}},
-    /* lower_master   */ {{{S, Act::watch},   {S, Act::watch},         stay(N),          {C, Act::call},       {C, Act::call},       {C, Act::call}}},
-    /* heir           */ {{{S, Act::watch},   stay(S),                 stay(N),          {H, Act::hand_over},  {H, Act::hand_over},  stay(H)}},
-    /* higher_waiting */ {{{S, Act::watch},   stay(S),                 stay(N),          {M, Act::serve},      {M, Act::serve},      {M, Act::serve}}},
-    /* alone          */ {{{M, Act::serve},   stay(S),                 stay(N),          {M, Act::serve},      {M, Act::serve},      {M, Act::serve}}},
-
-    /* polled_master  */ {{stay(D),           stay(S),                 stay(N),          stay(M),              {C, Act::call},       {S, Act::step_down}}},
-    /* polled_waiting */ {{stay(D),           stay(S),                 stay(N),          stay(M),              {M, Act::look},       {H, Act::hand_over}}},
-    /* polled_gone    */ {{stay(D),           {D, Act::look},          stay(N),          stay(M),              {M, Act::look},       {M, Act::look}}},
-
-    /* HANDOVER       */ {{{D, Act::look},    {M, Act::acknowledge},   no(N),            {M, Act::look},       {M, Act::look},       {M, Act::look}}},
-    /* ACKNOWLEDGE    */ {{no(D),             stay(S),                 no(N),            no(M),                no(C),                {S, Act::step_down}}},
-    /* DISABLE        */ {{no(D),             {N, Act::sleep},         no(N),            no(M),                no(C),                no(H)}},
-    /* STANDBY        */ {{no(D),             no(S),                   {S, Act::watch},  no(M),                no(C),                no(H)}},
-    /* DISCOVER       */ {{no(D),             {D, Act::look},          no(N),            no(M),                no(C),                no(H)}},
-}};
-// clang-format on
 
 constexpr std::array<Input, 5> kRequests{Input::handover, Input::acknowledge, Input::disable, Input::standby,
                                          Input::discover};
@@ -140,7 +97,42 @@ SmState sm_state(Role role) {
     return SmState::not_active;
 }
 
+// IBA 14.4.1, read as OpenSM reads it where it leaves room: a HANDOVER is also taken by one that is discovering or
+// is master already; ACKNOWLEDGE may be left out, so "I am master" serves as well.
+//
+// Two rows go beyond: a master that meets one of higher rank that it cannot trust steps down without handing over,
+// since two that write are worse than either; and a standby's own look at the fabric never makes it anything else,
+// since only polling knows whether its master is dead.
 Rule rule_of(Role role, Input input) {
+    using enum Act;
+    constexpr Role D = Role::discovering;
+    constexpr Role S = Role::standby;
+    constexpr Role N = Role::not_active;
+    constexpr Role M = Role::master;
+    constexpr Role C = Role::contested;
+    constexpr Role H = Role::handing_over;
+    using Row = std::array<Rule, kRoles>;
+    // clang-format off
+    static constexpr std::array<Row, kInputs> kRules{{
+    //                   discovering  standby           not active   master          contested       handing over
+    /*higher_master */ {{{S, watch},  {S, watch},       {N, none},   {H, hand_over}, {H, hand_over}, {S, step_down}}},
+    /*foreign_master*/ {{{S, watch},  {S, watch},       {N, none},   {S, step_down}, {S, step_down}, {S, step_down}}},
+    /*lower_master  */ {{{S, watch},  {S, watch},       {N, none},   {C, call},      {C, call},      {C, call}}},
+    /*heir          */ {{{S, watch},  {S, none},        {N, none},   {H, hand_over}, {H, hand_over}, {H, none}}},
+    /*higher_waiting*/ {{{S, watch},  {S, none},        {N, none},   {M, serve},     {M, serve},     {M, serve}}},
+    /*alone         */ {{{M, serve},  {S, none},        {N, none},   {M, serve},     {M, serve},     {M, serve}}},
+
+    /*polled_master */ {{{D, none},   {S, none},        {N, none},   {M, none},      {C, call},      {S, step_down}}},
+    /*polled_waiting*/ {{{D, none},   {S, none},        {N, none},   {M, none},      {M, look},      {H, hand_over}}},
+    /*polled_gone   */ {{{D, none},   {D, look},        {N, none},   {M, none},      {M, look},      {M, look}}},
+
+    /*HANDOVER      */ {{{D, look},   {M, acknowledge}, {N, refuse}, {M, look},      {M, look},      {M, look}}},
+    /*ACKNOWLEDGE   */ {{{D, refuse}, {S, none},        {N, refuse}, {M, refuse},    {C, refuse},    {S, step_down}}},
+    /*DISABLE       */ {{{D, refuse}, {N, sleep},       {N, refuse}, {M, refuse},    {C, refuse},    {H, refuse}}},
+    /*STANDBY       */ {{{D, refuse}, {S, refuse},      {S, watch},  {M, refuse},    {C, refuse},    {H, refuse}}},
+    /*DISCOVER      */ {{{D, refuse}, {D, look},        {N, refuse}, {M, refuse},    {C, refuse},    {H, refuse}}},
+    }};
+    // clang-format on
     return kRules[static_cast<std::size_t>(input)][static_cast<std::size_t>(role)];
 }
 
@@ -220,9 +212,8 @@ Election::Sight Election::sight_of(const std::vector<OtherSm>& others, base::Ins
     Sight sight;
     const auto take_highest = [&](Input input, const auto& fits) {
         for (const OtherSm& other : others) {
-            if (fits(other) &&
-                (sight.input != input || outranks(other.priority, other.guid, sight.whom.priority,
-                                                  sight.whom.guid))) {
+            if (fits(other) && (sight.input != input ||
+                                outranks(other.priority, other.guid, sight.whom.priority, sight.whom.guid))) {
                 sight = {input, other};
             }
         }
@@ -234,8 +225,7 @@ Election::Sight Election::sight_of(const std::vector<OtherSm>& others, base::Ins
         }
         return sight;
     }
-    if (!take_highest(Input::heir,
-                      [&](const OtherSm& o) { return o.answered && may_inherit(o, now); })) {
+    if (!take_highest(Input::heir, [&](const OtherSm& o) { return o.answered && may_inherit(o, now); })) {
         static_cast<void>(take_highest(Input::higher_waiting, [&](const OtherSm& o) {
             return o.answered && waits(o) && outranks_us(o);
         }));
@@ -302,19 +292,24 @@ Election::Step Election::apply(Input input, const OtherSm& whom, base::Instant n
     return step;
 }
 
-/// Polls that run go on at their pace: whoever is seen again has not answered one.
+/// Polls that run go on at their pace.
 void Election::poll_from(const OtherSm& whom, base::Instant now) {
     if (polled_.guid == whom.guid) {
         return;
     }
     polled_ = whom;
     missed_ = 0;
+    hastened_ = false;
     next_poll_ = now + policy_.interval;
     count_moved_ = now;
 }
 
 Election::Step Election::on_fabric(const std::vector<OtherSm>& others, base::Instant now) {
     note_present(others, now);
+    const auto polled = past_.find(polled_.guid);
+    if (polled != past_.end() && polled->second.present) {  // it has answered the sweep
+        missed_ = 0;
+    }
     const Sight sight = sight_of(others, now);
     return apply(sight.input, sight.whom, now);
 }
@@ -327,8 +322,8 @@ Election::Step Election::on_request(Input input, const mad::SmInfo& shown, base:
     whom.trust = trust_of(shown.sm_key, policy_.sm_key);
     const bool takes = input == Input::handover || input == Input::acknowledge;
     const bool trusted = whom.trust == SmTrust::ours || (takes && whom.trust == SmTrust::unknown);
-    const bool expected = input != Input::acknowledge || role_ != Role::handing_over ||
-                          shown.guid == polled_.guid;
+    const bool expected =
+        input != Input::acknowledge || role_ != Role::handing_over || shown.guid == polled_.guid;
     if (!trusted || !expected || !may_ask(input, shown) || shown.guid == self_) {
         return {role_, role_, Act::refuse, input, whom};
     }
@@ -374,10 +369,15 @@ Election::Step Election::on_poll_lost(base::Instant now) {
     if (whom.guid == mad::Guid{} || ++missed_ < policy_.misses) {
         return {role_, role_, Act::none, Input::polled_gone, whom};
     }
-    note_vanished(whom.guid, now);
     const Step step = apply(Input::polled_gone, whom, now);
     given_up_ = whom.guid;
     return step;
+}
+
+void Election::on_handover_taken(base::Instant now) {
+    if (role_ == Role::handing_over && !std::exchange(hastened_, true)) {
+        next_poll_ = now;
+    }
 }
 
 Election::Step Election::on_handover_refused(base::Instant now) {

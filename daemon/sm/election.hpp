@@ -1,19 +1,19 @@
 // DOC: which of several subnet managers is the master (IBA 14.4.1). Pure.
 //
-// One literal table, kRules in election.cpp: in which role we are, what has come, what we are then and what is
-// to be done. What comes is of three kinds: what a look at the fabric shows, what the SM that we poll says or
-// does not say, and what another SM asks for by a SubnSet(SMInfo). Everything else here serves the table: the
-// rank of SMs, who is trusted, whom to poll and when, who keeps vanishing. It sends nothing and keeps no clock:
-// the SubnetManager does what a Step says (mastership.cpp).
+// One literal table, rule_of() in election.cpp: in which role we are, what has come, what we are then and what
+// is to be done. What comes is of three kinds: what a look at the fabric shows, what the SM that we poll says
+// or does not say, and what another SM asks for by a SubnSet(SMInfo). Everything else here serves the table:
+// the rank of SMs, who is trusted, whom to poll and when, who keeps vanishing. It sends nothing and keeps no
+// clock: the SubnetManager does what a Step says (mastership.cpp).
 //
 // Rank: the higher priority, then the lower GUID (IBA 14.4.1). It decides between SMs that are not yet
 // anything, and between masters that meet. A standby does not take over because of its GUID alone, and not
 // before it has stayed for a while if it vanished earlier: mastership that moves costs every client a
 // registration (may_inherit).
 //
-// Roles: three of them are MASTER to the outside (sm_state). Only `master` may write. `contested`: a master of
-// lower rank is there and has to hand over to us (IBA 14.4.1). `handing_over`: we have sent HANDOVER to one
-// of higher rank, and again with each poll, until it acknowledges or says that it is master.
+// Roles: three of them are MASTER to the outside (sm_state). Only `master` may write. `contested`: a master
+// of lower rank is there and has to hand over to us (IBA 14.4.1). `handing_over`: we have sent HANDOVER to
+// one of higher rank, and again with each poll, until it acknowledges or says that it is master.
 //
 // Trust: who shows an SM_Key other than ours is not trusted: it is not handed anything, and its Sets are
 // refused. An SM_Key of zero is none at all: SMs show theirs to a master only. Who asks for what could take
@@ -127,8 +127,13 @@ public:
     /// The SM to be asked now, if it is time.
     [[nodiscard]] std::optional<mad::Guid> poll(base::Instant now);
     [[nodiscard]] base::Duration poll_timeout() const { return policy_.interval / 2; }
+    /// For the last question to one that was given up, sent twice: P/4 and P/2 (mad::Transactions doubles).
+    [[nodiscard]] base::Duration last_timeout() const { return policy_.interval / 4; }
     [[nodiscard]] Step on_poll_answer(const mad::SmInfo& info, base::Instant now);
     [[nodiscard]] Step on_poll_lost(base::Instant now);
+    /// The SM that was sent HANDOVER has it. Asked at once it says that it is master; a master that looks at
+    /// the fabric must not find two (OpenSM would wait for our HANDOVER).
+    void on_handover_taken(base::Instant now);
     /// The SM that was sent HANDOVER does not take it.
     [[nodiscard]] Step on_handover_refused(base::Instant now);
 
@@ -173,6 +178,7 @@ private:
     fabric::OtherSm polled_;
     base::Instant next_poll_{};
     std::uint32_t missed_ = 0;
+    bool hastened_ = false;        ///< polled before its time, once for each heir
     base::Instant count_moved_{};  ///< when the polled one's ActCount last changed
     mad::Guid given_up_{};
     mad::Guid predecessor_{};  ///< handed over to us: it says "master" until it knows that we took it

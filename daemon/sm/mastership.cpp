@@ -71,7 +71,8 @@ const Fabric* SubnetManager::latest_fabric() const {
     return working_ ? working_.get() : fabric_.get();
 }
 
-/// The SM_Key goes to whom a master asks or answers a master that has shown it, to nobody else (IBA 14.2.5.13).
+/// The SM_Key goes to whom a master asks or answers a master that has shown it, to nobody else
+/// (IBA 14.2.5.13).
 mad::SmInfo SubnetManager::own_sm_info() const {
     mad::SmInfo info;
     info.guid = local_.port_guid;
@@ -118,6 +119,11 @@ void SubnetManager::on_sm_info(const mad::WireMad& wire, const mad::Smp& smp, ba
     if (step && status == 0) {
         act_on(*step, now, out);
         return run(now, out);
+    }
+    constexpr std::size_t kHeardMax = 64;
+    if (election_.role() == Role::discovering && shown.guid != local_.port_guid &&
+        heard_.size() < kHeardMax) {
+        heard_.insert(shown.guid);
     }
     if (!step && election_.role() == Role::master && shown.state == mad::SmState::master &&
         meets_master(shown.guid)) {  // two subnets were joined, and it has seen us first (C46)
@@ -194,6 +200,8 @@ void SubnetManager::hear_sms(base::Instant now, Effects& out) {
         } else if (what == Ask::hand_over && replied && info.state == mad::SmState::master &&
                    info.guid == election_.polled()) {
             act_on(election_.on_poll_answer(info, now), now, out);
+        } else if (what == Ask::hand_over && replied) {
+            election_.on_handover_taken(now);
         } else if (what == Ask::hand_over && completion.kind == Completion::Kind::error_status) {
             act_on(election_.on_handover_refused(now), now, out);
         }
@@ -241,7 +249,8 @@ bool SubnetManager::settle_mastership(const std::vector<OtherSm>& others, base::
     if (before == Role::master) {
         for (const OtherSm& sm : others) {
             if (sm.answered && sm.trust != SmTrust::ours && election_.outranks_us(sm)) {
-                tell_untrusted(sm.guid, "is of higher rank and does not show our SM_Key: it is not handed over to",
+                tell_untrusted(sm.guid,
+                               "is of higher rank and does not show our SM_Key: it is not handed over to",
                                now, out);
             }
         }
@@ -255,20 +264,26 @@ bool SubnetManager::settle_mastership(const std::vector<OtherSm>& others, base::
 }
 
 /// The same of a light sweep, that asked the SMs that are known. True: a role begins that needs a full one.
-bool SubnetManager::settle_light(std::vector<OtherSm> others, base::Instant now, Effects& out) {
-    auto fresh = std::make_shared<Fabric>(*fabric_);
-    fresh->sms = std::move(others);
-    const bool settled = settled_ == fabric_;
-    const bool shown = view_fabric_ == fabric_;
-    fabric_ = fresh;  // the same nodes in the same places
-    if (settled) {
-        settled_ = fresh;
-    }
-    if (shown) {
-        view_fabric_ = fresh;
+bool SubnetManager::settle_light(const std::vector<OtherSm>& others, base::Instant now, Effects& out) {
+    const auto alike = [](const OtherSm& a, OtherSm b) {
+        b.act_count = a.act_count;
+        return a == b;
+    };
+    if (!std::equal(others.begin(), others.end(), fabric_->sms.begin(), fabric_->sms.end(), alike)) {
+        show_sms(others);  // a copy of all of it, so not for nothing
     }
     const Role before = election_.role();
-    return settle_mastership(fresh->sms, now, out) && before != Role::master;
+    return settle_mastership(others, now, out) && before != Role::master;
+}
+
+/// The fabric with other SMs: the same nodes in the same places.
+void SubnetManager::show_sms(const std::vector<OtherSm>& others) {
+    auto fresh = std::make_shared<Fabric>(*fabric_);
+    fresh->sms = others;
+    settled_ = settled_ == fabric_ ? fresh : settled_;
+    view_fabric_ = view_fabric_ == fabric_ ? fresh : view_fabric_;
+    fabric_ = std::move(fresh);
+    ++version_;
 }
 
 std::string SubnetManager::outcome_of_role() const {
@@ -296,6 +311,8 @@ std::shared_ptr<const routing::Routes> SubnetManager::tables_in_force() const {
 
 void SubnetManager::act_on(const Election::Step& step, base::Instant now, Effects& out) {
     if (step.from != step.to) {
+        heard_.clear();
+        looked_for_.clear();
         tell_role(step, now, out);
     }
     switch (step.act) {
@@ -305,7 +322,8 @@ void SubnetManager::act_on(const Election::Step& step, base::Instant now, Effect
         case Act::watch: return;
         case Act::look: return look_anew(step, now, out);
         case Act::hand_over:
-            static_cast<void>(ask_sm(step.whom.guid, Ask::hand_over, modifier_of(Input::handover), own_sm_info()));
+            static_cast<void>(
+                ask_sm(step.whom.guid, Ask::hand_over, modifier_of(Input::handover), own_sm_info()));
             return;
         case Act::call:
             if (step.from != step.to || trap_sends_left_ == 0) {  // again and again, while it does not react
@@ -316,12 +334,11 @@ void SubnetManager::act_on(const Election::Step& step, base::Instant now, Effect
         case Act::acknowledge: {
             mad::SmInfo shown = own_sm_info();
             shown.state = mad::SmState::standby;  // as one that takes over: only a standby acknowledges
-            static_cast<void>(ask_sm(step.whom.guid, Ask::acknowledge, modifier_of(Input::acknowledge), shown));
+            static_cast<void>(
+                ask_sm(step.whom.guid, Ask::acknowledge, modifier_of(Input::acknowledge), shown));
             return look_anew(step, now, out);
         }
-        case Act::sleep:
-            pending_.reset();
-            return abandon_look("disabled", now, out);
+        case Act::sleep: pending_.reset(); return abandon_look("disabled", now, out);
     }
 }
 
@@ -332,8 +349,12 @@ void SubnetManager::abandon_look(const std::string& why, base::Instant now, Effe
     }
 }
 
+/// Who is asked again and again and stays what it is finishes its look in between.
 void SubnetManager::look_anew(const Election::Step& step, base::Instant now, Effects& out) {
     const std::string why = fmt::format("{}: {}", sm_name(step.whom.guid), to_string(step.input));
+    if (step.from == step.to) {
+        return want_sweep(SweepScope::full, why, now + config_->trap_hold_down);
+    }
     abandon_look(why, now, out);
     failed_in_a_row_ = 0;
     want_sweep(SweepScope::full, why, now);
@@ -403,7 +424,8 @@ void SubnetManager::tell_role(const Election::Step& step, base::Instant now, Eff
             break;
         case Role::not_active:
             severity = Severity::warning;
-            text = fmt::format("disabled by {}: nothing is done until it, or a restart, says otherwise", whom);
+            text =
+                fmt::format("disabled by {}: nothing is done until it, or a restart, says otherwise", whom);
             break;
         case Role::master:
             text = whom.empty() ? fmt::format("master: {}", to_string(step.input))
@@ -412,8 +434,8 @@ void SubnetManager::tell_role(const Election::Step& step, base::Instant now, Eff
         case Role::contested:
             kind = "other-master";
             severity = Severity::warning;
-            text = fmt::format("two masters: {} has to hand over to us; nothing is written until it has, or is gone",
-                               rank);
+            text = fmt::format(
+                "two masters: {} has to hand over to us; nothing is written until it has, or is gone", rank);
             break;
         case Role::handing_over:
             kind = "other-master";

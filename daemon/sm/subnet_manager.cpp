@@ -212,7 +212,8 @@ void SubnetManager::on_time(base::Instant now, Effects& out) {
         dispatch(completion, now);
     }
     if (std::holds_alternative<Idle>(phase_) && config_->sweep_interval > base::Duration{} &&
-        election_.role() != Role::not_active && now >= next_light_) {  // whatever else waits for the end of its hold-down
+        election_.role() != Role::not_active &&
+        now >= next_light_) {  // whatever else waits for the end of its hold-down
         want_sweep(SweepScope::light, "interval", now);
     }
     ask_audit(now);
@@ -305,7 +306,8 @@ void SubnetManager::start_sweep(base::Instant now, Effects& out) {
     report_.id = ++last_sweep_id_;
     report_.reasons = std::move(request.reasons);
     report_.started = wall(now);
-    const bool light = request.scope == SweepScope::light && fabric_ && !fabric_->nodes.empty();
+    const bool light = request.scope == SweepScope::light && fabric_ && !fabric_->nodes.empty() &&
+                       election_.role() != Role::discovering;  // for that, every port is to be asked
     report_.scope = light ? "light" : "full";
     ++version_;
     if (!light) {
@@ -324,7 +326,7 @@ void SubnetManager::start_sweep(base::Instant now, Effects& out) {
 void SubnetManager::end_light(base::Instant now, Effects& out) {
     LightSweep::Result result = std::get<LightSweep>(phase_).take();
     if (result.changes.empty()) {
-        const bool serves = settle_light(std::move(result.sms), now, out);
+        const bool serves = settle_light(result.sms, now, out);
         if (!serves) {
             return finish_sweep("no change; " + outcome_of_role(), now, out);
         }
@@ -356,6 +358,7 @@ void SubnetManager::start_discovery(base::Instant now) {
     input.sm_key = config_->sm_key;
     input.shown = own_sm_info();
     input.dead_sm = election_.given_up();
+    input.dead_sm_timeout = election_.last_timeout();
     phase_.emplace<Discovery>(std::move(input), now);
 }
 
@@ -385,7 +388,7 @@ void SubnetManager::end_discovery(base::Instant now, Effects& out) {
     }
     announce_changes(fabric_.get(), now, out);
     announce_isolations(now, out);
-    if (waits_for_silent_sm(now, out)) {
+    if (waits_for_silent_sm(now, out) || looks_for_who_asked(now, out)) {
         return;
     }
     if (!settle_mastership(working_->sms, now, out)) {

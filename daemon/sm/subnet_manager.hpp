@@ -159,6 +159,8 @@ private:
     void finish_sweep(std::string outcome, base::Instant now, Effects& out);
     void retry_later(std::string reason, base::Instant now);
     [[nodiscard]] bool waits_for_silent_sm(base::Instant now, Effects& out);
+    [[nodiscard]] bool looks_for_who_asked(base::Instant now, Effects& out);
+    void look_again_first(const std::string& text, base::Instant now, Effects& out);
     [[nodiscard]] bool local_port_ready(base::Instant now, Effects& out);
     void set_mode(fabric::SmMode mode, std::string text);
 
@@ -176,7 +178,9 @@ private:
     void want_priority_trap(base::Instant now, Effects& out);
     [[nodiscard]] bool settle_mastership(const std::vector<fabric::OtherSm>& others, base::Instant now,
                                          Effects& out);
-    [[nodiscard]] bool settle_light(std::vector<fabric::OtherSm> others, base::Instant now, Effects& out);
+    [[nodiscard]] bool settle_light(const std::vector<fabric::OtherSm>& others, base::Instant now,
+                                    Effects& out);
+    void show_sms(const std::vector<fabric::OtherSm>& others);
     [[nodiscard]] std::string outcome_of_role() const;
     void act_on(const Election::Step& step, base::Instant now, Effects& out);
     void abandon_look(const std::string& why, base::Instant now, Effects& out);
@@ -271,6 +275,8 @@ private:
     mad::Lid sm_lid_{};
     Election election_;
     std::uint32_t guard_waits_ = 0;
+    std::set<mad::Guid> heard_;       ///< SMs that asked for our SMInfo while we were discovering; 0: no name
+    std::set<mad::Guid> looked_for_;  ///< of them those for whom we have looked again
     std::vector<mad::Completion> sm_answers_;  ///< to be looked at
     mad::Guid poll_asked_{};                   ///< whom the poll under way asked
     std::uint64_t sm_answers_sent_ = 0;        ///< to questions for our SMInfo

@@ -28,12 +28,12 @@ bool is_set(const mad::Smp& smp) {
 
 Lab::Lab(routing::Netlist netlist, LabOptions options)
     : Lab(std::make_shared<Shared>(std::move(netlist), options.sim), options) {
-    sim.set_observer(
-        [shared = shared_.get()](base::Instant at, std::uint32_t node, const mad::Smp& request, mad::MadStatus status) {
-            for (Lab* lab : shared->labs) {
-                lab->observe(at, node, request, status);
-            }
-        });
+    sim.set_observer([shared = shared_.get()](base::Instant at, std::uint32_t node, const mad::Smp& request,
+                                              mad::MadStatus status) {
+        for (Lab* lab : shared->labs) {
+            lab->observe(at, node, request, status);
+        }
+    });
 }
 
 Lab::Lab(Lab& beside, LabOptions options) : Lab(beside.shared_, std::move(options)) {}

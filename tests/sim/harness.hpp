@@ -1,10 +1,10 @@
 // DOC: a subnet manager and a simulated fabric in one virtual time.
 //
-// A Lab has a Simulator and, between start() and stop() or kill(), a SubnetManager joined to it. Labs that are made
-// beside another share its fabric and its time: whichever is told to go on, all of them do. Effects are
-// executed where they arise: MADs go to the simulator, routes are computed at once by one thread, records go
-// to a db::Stored in memory, so that the next start() finds what a restarted daemon would find: also that an
-// SA had clients, which here it has none. Nothing waits for real time.
+// A Lab has a Simulator and, between start() and stop() or kill(), a SubnetManager joined to it. Labs that
+// are made beside another share its fabric and its time: whichever is told to go on, all of them do. Effects
+// are executed where they arise: MADs go to the simulator, routes are computed at once by one thread, records
+// go to a db::Stored in memory, so that the next start() finds what a restarted daemon would find: also that
+// an SA had clients, which here it has none. Nothing waits for real time.
 //
 // With IBF_LAB_TRACE in the environment every event and sweep is printed with its virtual time.
 //
@@ -95,8 +95,7 @@ public:
 private:
     /// What labs on one fabric share.
     struct Shared {
-        Shared(routing::Netlist netlist, const sim::SimOptions& options)
-            : sim(std::move(netlist), options) {}
+        Shared(routing::Netlist netlist, const sim::SimOptions& options) : sim(std::move(netlist), options) {}
         sim::Simulator sim;
         base::Instant now{};
         std::vector<Lab*> labs;

@@ -24,7 +24,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr Guid kSelf{100};
-constexpr Guid kLower{200};   ///< of rank, at equal priority
+constexpr Guid kLower{200};  ///< of rank, at equal priority
 constexpr Guid kHigher{50};
 
 // One line a cell, as IBA 14.4.1 and decision 16 have it: input, role: next role, act.
@@ -116,8 +116,9 @@ discover         handing over: handing over, refuse
 )";
 
 constexpr std::array<std::string_view, sm::kInputs> kInputWords{
-    "higher_master", "foreign_master", "lower_master", "heir",     "higher_waiting", "alone",   "polled_master",
-    "polled_waiting", "polled_gone",   "handover",     "acknowledge", "disable",     "standby", "discover"};
+    "higher_master", "foreign_master", "lower_master",   "heir",        "higher_waiting",
+    "alone",         "polled_master",  "polled_waiting", "polled_gone", "handover",
+    "acknowledge",   "disable",        "standby",        "discover"};
 
 std::string cell(Input input, Role role) {
     const sm::Rule rule = sm::rule_of(role, input);
@@ -306,8 +307,8 @@ TEST(Election, AnActCountThatStandsStillIsNotedAndNoMore) {
     EXPECT_FALSE(bench.election->polled_is_stuck(bench.now));
 }
 
-// C54: of equal priority, a master stays, whatever the GUIDs. Of higher priority, it inherits; but not one that
-// shows another key or none (C55), and none at all where the policy says so.
+// C54: of equal priority, a master stays, whatever the GUIDs. Of higher priority, it inherits; but not one
+// that shows another key or none (C55), and none at all where the policy says so.
 TEST(Election, WhoInherits) {
     const auto master_beside = [](const OtherSm& sm, sm::HandOver policy) {
         Bench bench;
@@ -378,6 +379,18 @@ TEST(Election, HandoverIsRepeatedUntilItsHeirIsMaster) {
     EXPECT_EQ(bench.election->polled(), kLower) << "the new master is polled from now on";
 }
 
+TEST(Election, AnHeirThatTookItIsAskedAtOnceButOnce) {
+    Bench bench;
+    ASSERT_EQ(bench.look({}), Role::master);
+    ASSERT_EQ(bench.look({other(kLower, 9, SmState::standby)}), Role::handing_over);
+    EXPECT_EQ(bench.election->due(), bench.now + seconds{1});
+    bench.election->on_handover_taken(bench.now);
+    EXPECT_EQ(bench.election->due(), bench.now);
+    EXPECT_TRUE(bench.election->poll(bench.now));
+    bench.election->on_handover_taken(bench.now);
+    EXPECT_EQ(bench.election->due(), bench.now + seconds{1});
+}
+
 TEST(Election, AnHeirThatRefusesIsNotAskedAtOnceAgain) {
     Bench bench;
     const OtherSm heir = other(kLower, 9, SmState::standby);
@@ -414,7 +427,8 @@ TEST(Election, OnlyTheHeirAcknowledges) {
     ASSERT_EQ(bench.look({}), Role::master);
     ASSERT_EQ(bench.look({other(kLower, 9, SmState::standby)}), Role::handing_over);
     const auto acknowledge = [&](Guid guid) {
-        return bench.election->on_request(Input::acknowledge, {guid, SmKey{1}, 1, 9, SmState::standby}, bench.now)
+        return bench.election
+            ->on_request(Input::acknowledge, {guid, SmKey{1}, 1, 9, SmState::standby}, bench.now)
             .act;
     };
     EXPECT_EQ(acknowledge(kHigher), Act::refuse);
@@ -427,7 +441,8 @@ TEST(Election, ThePredecessorIsNoRival) {
     Bench bench(9);
     const OtherSm before = other(kLower, 5, SmState::master);
     ASSERT_EQ(bench.look({before}), Role::standby);
-    ASSERT_EQ(bench.election->on_request(Input::handover, info_of(before, SmKey{1}), bench.now).to, Role::master);
+    ASSERT_EQ(bench.election->on_request(Input::handover, info_of(before, SmKey{1}), bench.now).to,
+              Role::master);
     EXPECT_EQ(bench.look({before}), Role::master);
     bench.now += seconds{3};
     EXPECT_EQ(bench.look({before}), Role::contested);
@@ -441,7 +456,8 @@ TEST(Election, DisabledUntilItIsToldToStandBy) {
               Role::not_active);
     EXPECT_FALSE(bench.election->due());
     EXPECT_EQ(bench.look({}), Role::not_active);
-    EXPECT_EQ(bench.election->on_request(Input::standby, info_of(master, SmKey{1}), bench.now).to, Role::standby);
+    EXPECT_EQ(bench.election->on_request(Input::standby, info_of(master, SmKey{1}), bench.now).to,
+              Role::standby);
     EXPECT_EQ(bench.election->polled(), kLower);
 }
 
