@@ -97,12 +97,12 @@ SmState sm_state(Role role) {
     return SmState::not_active;
 }
 
-// IBA 14.4.1, read as OpenSM reads it where it leaves room: a HANDOVER is also taken by one that is discovering or
-// is master already; ACKNOWLEDGE may be left out, so "I am master" serves as well.
+// IBA 14.4.1, read as OpenSM reads it where it leaves room: a HANDOVER is also taken by one that is
+// discovering or is master already; ACKNOWLEDGE may be left out, so "I am master" serves as well.
 //
-// Two rows go beyond: a master that meets one of higher rank that it cannot trust steps down without handing over,
-// since two that write are worse than either; and a standby's own look at the fabric never makes it anything else,
-// since only polling knows whether its master is dead.
+// Two rows go beyond: a master that meets one of higher rank that it cannot trust steps down without handing
+// over, since two that write are worse than either; and a standby's own look at the fabric never makes it
+// anything else, since only polling knows whether its master is dead.
 Rule rule_of(Role role, Input input) {
     using enum Act;
     constexpr Role D = Role::discovering;
@@ -301,15 +301,12 @@ void Election::poll_from(const OtherSm& whom, base::Instant now) {
     missed_ = 0;
     hastened_ = false;
     next_poll_ = now + policy_.interval;
+    heard_at_ = now;
     count_moved_ = now;
 }
 
 Election::Step Election::on_fabric(const std::vector<OtherSm>& others, base::Instant now) {
     note_present(others, now);
-    const auto polled = past_.find(polled_.guid);
-    if (polled != past_.end() && polled->second.present) {  // it has answered the sweep
-        missed_ = 0;
-    }
     const Sight sight = sight_of(others, now);
     return apply(sight.input, sight.whom, now);
 }
@@ -345,7 +342,15 @@ std::optional<mad::Guid> Election::poll(base::Instant now) {
         return std::nullopt;
     }
     next_poll_ = now + policy_.interval;
+    asked_at_ = now;
     return polled_.guid;
+}
+
+void Election::on_sign_of_life(const mad::SmInfo& info, base::Instant now) {
+    if (info.guid == polled_.guid && info.state == polled_.state) {
+        missed_ = 0;
+        heard_at_ = now;
+    }
 }
 
 Election::Step Election::on_poll_answer(const mad::SmInfo& info, base::Instant now) {
@@ -366,7 +371,8 @@ Election::Step Election::on_poll_answer(const mad::SmInfo& info, base::Instant n
 
 Election::Step Election::on_poll_lost(base::Instant now) {
     const OtherSm whom = polled_;
-    if (whom.guid == mad::Guid{} || ++missed_ < policy_.misses) {
+    const bool overtaken = asked_at_ < heard_at_;  // it has answered something else since
+    if (whom.guid == mad::Guid{} || overtaken || ++missed_ < policy_.misses) {
         return {role_, role_, Act::none, Input::polled_gone, whom};
     }
     const Step step = apply(Input::polled_gone, whom, now);

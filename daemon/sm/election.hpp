@@ -1,10 +1,10 @@
 // DOC: which of several subnet managers is the master (IBA 14.4.1). Pure.
 //
-// One literal table, rule_of() in election.cpp: in which role we are, what has come, what we are then and what
-// is to be done. What comes is of three kinds: what a look at the fabric shows, what the SM that we poll says
-// or does not say, and what another SM asks for by a SubnSet(SMInfo). Everything else here serves the table:
-// the rank of SMs, who is trusted, whom to poll and when, who keeps vanishing. It sends nothing and keeps no
-// clock: the SubnetManager does what a Step says (mastership.cpp).
+// One literal table, rule_of() in election.cpp: in which role we are, what has come, what we are then and
+// what is to be done. What comes is of three kinds: what a look at the fabric shows, what the SM that we poll
+// says or does not say, and what another SM asks for by a SubnSet(SMInfo). Everything else here serves the
+// table: the rank of SMs, who is trusted, whom to poll and when, who keeps vanishing. It sends nothing and
+// keeps no clock: the SubnetManager does what a Step says (mastership.cpp).
 //
 // Rank: the higher priority, then the lower GUID (IBA 14.4.1). It decides between SMs that are not yet
 // anything, and between masters that meet. A standby does not take over because of its GUID alone, and not
@@ -131,6 +131,8 @@ public:
     [[nodiscard]] base::Duration last_timeout() const { return policy_.interval / 4; }
     [[nodiscard]] Step on_poll_answer(const mad::SmInfo& info, base::Instant now);
     [[nodiscard]] Step on_poll_lost(base::Instant now);
+    /// An answer to a sweep's question: if it is of the SM that we poll, it is as good as one to a poll.
+    void on_sign_of_life(const mad::SmInfo& info, base::Instant now);
     /// The SM that was sent HANDOVER has it. Asked at once it says that it is master; a master that looks at
     /// the fabric must not find two (OpenSM would wait for our HANDOVER).
     void on_handover_taken(base::Instant now);
@@ -177,6 +179,8 @@ private:
     Role role_ = Role::discovering;
     fabric::OtherSm polled_;
     base::Instant next_poll_{};
+    base::Instant asked_at_{};  ///< the poll under way, or the last one
+    base::Instant heard_at_{};
     std::uint32_t missed_ = 0;
     bool hastened_ = false;        ///< polled before its time, once for each heir
     base::Instant count_moved_{};  ///< when the polled one's ActCount last changed

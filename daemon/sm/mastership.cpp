@@ -21,6 +21,7 @@ using mad::Completion;
 using Severity = fabric::EventRecord::Severity;
 
 constexpr mad::MadStatus kStatusInvalid = 0x001C;  ///< a field of attribute or modifier is not valid (13.4.7)
+constexpr std::size_t kHeardMax = 64;              ///< SMs that made themselves heard, and no sweep shows
 constexpr std::uint32_t kTrapSends = 3;            ///< without a TrapRepress
 
 /// The port that an SM's GUID names.
@@ -120,7 +121,6 @@ void SubnetManager::on_sm_info(const mad::WireMad& wire, const mad::Smp& smp, ba
         act_on(*step, now, out);
         return run(now, out);
     }
-    constexpr std::size_t kHeardMax = 64;
     if (election_.role() == Role::discovering && shown.guid != local_.port_guid &&
         heard_.size() < kHeardMax) {
         heard_.insert(shown.guid);
@@ -132,10 +132,11 @@ void SubnetManager::on_sm_info(const mad::WireMad& wire, const mad::Smp& smp, ba
     }
 }
 
-/// A master that no sweep has shown yet.
-bool SubnetManager::meets_master(mad::Guid guid) const {
+/// A master that no sweep has shown yet. Once for each: one that does not set IsSM asks for ever.
+bool SubnetManager::meets_master(mad::Guid guid) {
     const Fabric* fabric = latest_fabric();
     return fabric != nullptr && guid != local_.port_guid && guid != mad::Guid{} &&
+           looked_for_.size() < kHeardMax && looked_for_.insert(guid).second &&
            std::none_of(fabric->sms.begin(), fabric->sms.end(), [&](const OtherSm& sm) {
                return sm.guid == guid && sm.state == mad::SmState::master;
            });
@@ -286,10 +287,6 @@ void SubnetManager::show_sms(const std::vector<OtherSm>& others) {
     ++version_;
 }
 
-std::string SubnetManager::outcome_of_role() const {
-    return election_.role() == Role::master ? std::string("master") : role_text_;
-}
-
 /// Our own port says whose the fabric was.
 bool SubnetManager::inherits() const {
     const Node& own = working_->nodes[working_->local.node];
@@ -314,6 +311,9 @@ void SubnetManager::act_on(const Election::Step& step, base::Instant now, Effect
         heard_.clear();
         looked_for_.clear();
         tell_role(step, now, out);
+    } else if (step.act == Act::watch &&
+               (step.whom.guid != role_whom_.guid || step.whom.state != role_whom_.state)) {
+        tell_role(step, now, out);  // a standby, of another master now
     }
     switch (step.act) {
         case Act::none:
@@ -443,6 +443,7 @@ void SubnetManager::tell_role(const Election::Step& step, base::Instant now, Eff
             break;
     }
     role_text_ = text;
+    role_whom_ = step.whom;
     role_since_ = wall(now);
     announce(severity, std::move(kind), text, step.whom.guid, {}, now, out);
     const bool idle = step.to == Role::master || step.to == Role::discovering;

@@ -1,5 +1,6 @@
 // The control flow of a sweep. What must hold before anything is written is in guard.cpp, who is master in
-// mastership.cpp, the audit in audit.cpp, multicast in groups.cpp, MAD intake in intake.cpp, reports in report.cpp.
+// mastership.cpp, the audit in audit.cpp, multicast in groups.cpp, MAD intake in intake.cpp, reports in
+// report.cpp.
 #include "daemon/sm/subnet_manager.hpp"
 
 #include <algorithm>
@@ -27,6 +28,9 @@ constexpr base::Duration kRetryFirst = std::chrono::seconds{1};
 /// wire.
 constexpr base::Duration kRest = std::chrono::milliseconds{500};
 constexpr std::uint8_t kSetMethod = 2;
+/// Beside another master, that clears the bits which tell of changes when it pleases: from one look at the
+/// whole fabric to the next.
+constexpr std::uint32_t kLightsBeside = 6;
 
 template <class... Ts>
 struct Overload : Ts... {
@@ -118,6 +122,9 @@ void SubnetManager::dispatch(const Completion& completion, base::Instant now) {
     }
     if (tag.ask == Ask::poll_sm || tag.ask == Ask::hand_over || tag.ask == Ask::acknowledge) {
         return sm_answers_.push_back(completion);
+    }
+    if (tag.ask == Ask::sm_info && completion.kind == Completion::Kind::reply) {
+        election_.on_sign_of_life(mad::decode_sm_info(completion.data), now);
     }
     sweep_timeouts_ += completion.kind == Completion::Kind::timeout ? 1U : 0U;
     if (tag.epoch != epoch_) {
@@ -328,8 +335,10 @@ void SubnetManager::end_light(base::Instant now, Effects& out) {
     if (result.changes.empty()) {
         const bool serves = settle_light(result.sms, now, out);
         if (!serves) {
-            return finish_sweep("no change; " + outcome_of_role(), now, out);
+            return finish_sweep(election_.may_write() ? std::string("no change") : role_text_, now, out);
         }
+    } else if (!election_.may_write() && light_count_ < kLightsBeside) {
+        return finish_sweep(role_text_, now, out);
     }
     if (result.silent_answered) {
         silent_.clear();
@@ -395,7 +404,7 @@ void SubnetManager::end_discovery(base::Instant now, Effects& out) {
         fabric_ = working_;
         view_ = std::make_shared<fabric::TopologyView>(fabric::topology_of(*fabric_, {}));
         view_fabric_ = fabric_;
-        return finish_sweep(outcome_of_role(), now, out);
+        return finish_sweep(role_text_, now, out);
     }
     assign(now, out);
 }
@@ -403,7 +412,8 @@ void SubnetManager::end_discovery(base::Instant now, Effects& out) {
 void SubnetManager::assign(base::Instant now, Effects& out) {
     begin_phase("assign", now);
     const LidPolicy policy{config_->lmc, config_->lmc_on_enhanced_port0};
-    LidPlan plan = plan_lids(*working_, inherits() ? adopt_lids(*working_, remembered_) : remembered_, policy);
+    LidPlan plan =
+        plan_lids(*working_, inherits() ? adopt_lids(*working_, remembered_) : remembered_, policy);
     for (const PortRef ref : plan.unserved) {
         fabric::Isolation item{
             fabric::IsolationReason::no_lid, ref, fabric::lid_owner(working_->nodes[ref.node], ref.port),

@@ -4,8 +4,8 @@
 // reconciliation (observe - plan - write what differs) in phases that are values; aborting one destroys it.
 // Requests for sweeps merge by widest scope; one that arrives in mid-sweep waits.
 //
-// Guard: nothing is written until every port with IsSM has been asked and the election (election.hpp) has made
-// this SM the master, nor while another one is, or may be. The mode says so.
+// Guard: nothing is written until every port with IsSM has been asked and the election (election.hpp) has
+// made this SM the master, nor while another one is, or may be. The mode says so.
 #pragma once
 
 #include <cstdint>
@@ -169,7 +169,7 @@ private:
     [[nodiscard]] mad::SmInfo own_sm_info() const;
     [[nodiscard]] std::string sm_name(mad::Guid guid) const;
     void on_sm_info(const mad::WireMad& wire, const mad::Smp& smp, base::Instant now, Effects& out);
-    [[nodiscard]] bool meets_master(mad::Guid guid) const;
+    [[nodiscard]] bool meets_master(mad::Guid guid);
     void tell_untrusted(mad::Guid guid, std::string_view what, base::Instant now, Effects& out);
     [[nodiscard]] bool ask_sm(mad::Guid guid, Ask what, std::uint32_t modifier, const mad::SmInfo& shown);
     void poll_sms(base::Instant now, Effects& out);
@@ -181,7 +181,6 @@ private:
     [[nodiscard]] bool settle_light(const std::vector<fabric::OtherSm>& others, base::Instant now,
                                     Effects& out);
     void show_sms(const std::vector<fabric::OtherSm>& others);
-    [[nodiscard]] std::string outcome_of_role() const;
     void act_on(const Election::Step& step, base::Instant now, Effects& out);
     void abandon_look(const std::string& why, base::Instant now, Effects& out);
     void look_anew(const Election::Step& step, base::Instant now, Effects& out);
@@ -276,7 +275,7 @@ private:
     Election election_;
     std::uint32_t guard_waits_ = 0;
     std::set<mad::Guid> heard_;       ///< SMs that asked for our SMInfo while we were discovering; 0: no name
-    std::set<mad::Guid> looked_for_;  ///< of them those for whom we have looked again
+    std::set<mad::Guid> looked_for_;  ///< SMs that made themselves heard, and for whom we have looked since
     std::vector<mad::Completion> sm_answers_;  ///< to be looked at
     mad::Guid poll_asked_{};                   ///< whom the poll under way asked
     std::uint64_t sm_answers_sent_ = 0;        ///< to questions for our SMInfo
@@ -285,6 +284,7 @@ private:
     std::set<mad::Guid> untrusted_told_;
     bool stuck_told_ = false;
     std::string role_text_ = "not known yet";
+    fabric::OtherSm role_whom_;  ///< whom the text names
     base::WallTime role_since_{};
     bool in_force_known_ = false;  ///< the last programming run ended without a table left in doubt
 

@@ -275,6 +275,26 @@ TEST(Election, PollsAndMisses) {
     EXPECT_FALSE(bench.election->given_up(kLower));
 }
 
+// A poll is on its way when the polled one answers a sweep: that it is lost does not count any more.
+TEST(Election, AnAnswerToASweepIsASignOfLife) {
+    Bench bench;
+    const OtherSm master = other(kLower, 0, SmState::master);
+    ASSERT_EQ(bench.look({master}), Role::standby);
+    bench.polls(seconds{2}, {});
+    ASSERT_EQ(bench.election->missed(), 2U);
+    bench.now = *bench.election->due();
+    ASSERT_TRUE(bench.election->poll(bench.now));
+    bench.now += milliseconds{100};
+    bench.election->on_sign_of_life(info_of(other(kHigher, 0, SmState::master), SmKey{}), bench.now);
+    EXPECT_EQ(bench.election->missed(), 2U) << "another one's";
+    bench.election->on_sign_of_life(info_of(master, SmKey{}), bench.now);
+    bench.now += milliseconds{400};
+    EXPECT_EQ(bench.election->on_poll_lost(bench.now).to, Role::standby);
+    EXPECT_EQ(bench.election->missed(), 0U);
+    EXPECT_EQ(bench.polls(seconds{2}, {}).to, Role::standby);
+    EXPECT_EQ(bench.polls(seconds{1}, {}).to, Role::discovering);
+}
+
 TEST(Election, APolledSmThatIsNoMasterAnyMore) {
     const auto after = [](const OtherSm& says) {
         Bench bench;
