@@ -273,6 +273,7 @@ void Election::note_present(const std::vector<OtherSm>& others, base::Instant no
 Election::Step Election::apply(Input input, const OtherSm& whom, base::Instant now) {
     const Rule rule = rule_of(role_, input);
     const Step step{role_, rule.next, rule.act, input, whom};
+    looked_ = rule.act == Act::serve || (looked_ && role_ == rule.next);
     role_ = rule.next;
     switch (rule.act) {
         case Act::watch:

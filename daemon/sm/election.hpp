@@ -11,9 +11,10 @@
 // before it has stayed for a while if it vanished earlier: mastership that moves costs every client a
 // registration (may_inherit).
 //
-// Roles: three of them are MASTER to the outside (sm_state). Only `master` may write. `contested`: a master
-// of lower rank is there and has to hand over to us (IBA 14.4.1). `handing_over`: we have sent HANDOVER to
-// one of higher rank, and again with each poll, until it acknowledges or says that it is master.
+// Roles: three of them are MASTER to the outside (sm_state). Only `master` may write, and not before it has
+// looked. `contested`: a master of lower rank is there and has to hand over to us (IBA 14.4.1).
+// `handing_over`: we have sent HANDOVER to one of higher rank, and again with each poll, until it
+// acknowledges or says that it is master.
 //
 // Trust: who shows an SM_Key other than ours is not trusted: it is not handed anything, and its Sets are
 // refused. An SM_Key of zero is none at all: SMs show theirs to a master only. Who asks for what could take
@@ -140,7 +141,8 @@ public:
     [[nodiscard]] Step on_handover_refused(base::Instant now);
 
     [[nodiscard]] Role role() const { return role_; }
-    [[nodiscard]] bool may_write() const { return role_ == Role::master; }
+    /// Master, and the fabric was looked at since it became that.
+    [[nodiscard]] bool may_write() const { return role_ == Role::master && looked_; }
     /// Whom we poll; guid 0: nobody.
     [[nodiscard]] mad::Guid polled() const { return polled_.guid; }
     /// Polls in a row that were not answered.
@@ -182,6 +184,7 @@ private:
     base::Instant asked_at_{};  ///< the poll under way, or the last one
     base::Instant heard_at_{};
     std::uint32_t missed_ = 0;
+    bool looked_ = false;
     bool hastened_ = false;        ///< polled before its time, once for each heir
     base::Instant count_moved_{};  ///< when the polled one's ActCount last changed
     mad::Guid given_up_{};

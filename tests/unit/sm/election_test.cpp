@@ -468,6 +468,23 @@ TEST(Election, ThePredecessorIsNoRival) {
     EXPECT_EQ(bench.look({before}), Role::contested);
 }
 
+// The one that we had met may have been unreachable, not dead: nothing is written before a look has shown it.
+TEST(Election, AMasterWritesOnlyWhenItHasLooked) {
+    Bench bench;
+    ASSERT_EQ(bench.look({}), Role::master);
+    EXPECT_TRUE(bench.election->may_write());
+    ASSERT_EQ(bench.look({other(kLower, 5, SmState::master)}), Role::contested);
+    EXPECT_FALSE(bench.election->may_write());
+    EXPECT_EQ(bench.polls(seconds{10}, {}).to, Role::master);
+    EXPECT_FALSE(bench.election->may_write());
+    EXPECT_EQ(bench.look({}), Role::master);
+    EXPECT_TRUE(bench.election->may_write());
+    EXPECT_EQ(
+        bench.election->on_request(Input::handover, {kLower, SmKey{1}, 1, 0, SmState::master}, bench.now).to,
+        Role::master);
+    EXPECT_TRUE(bench.election->may_write()) << "it was, and is";
+}
+
 TEST(Election, DisabledUntilItIsToldToStandBy) {
     Bench bench;
     const OtherSm master = other(kLower, 0, SmState::master);
