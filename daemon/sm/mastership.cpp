@@ -180,7 +180,7 @@ void SubnetManager::poll_sms(base::Instant now, Effects& out) {
         return;
     }
     if (trap_sends_left_ > 0) {
-        send_priority_trap(now, out);
+        send_priority_trap(out);
     }
     poll_asked_ = *whom;
     if (!ask_sm(*whom, Ask::poll_sm, 0, own_sm_info())) {  // no way there is known
@@ -211,8 +211,7 @@ void SubnetManager::hear_sms(base::Instant now, Effects& out) {
 }
 
 /// To the master's LID: an SM elsewhere must look at us, and nothing else would tell it (IBA 14.4.1).
-void SubnetManager::send_priority_trap(base::Instant now, Effects& out) {
-    static_cast<void>(now);
+void SubnetManager::send_priority_trap(Effects& out) {
     const Fabric* fabric = latest_fabric();
     const PortRef to = fabric == nullptr ? PortRef{} : port_of_sm(*fabric, election_.polled());
     if (to.node == kNoNode || fabric->nodes.empty()) {
@@ -234,10 +233,10 @@ void SubnetManager::send_priority_trap(base::Instant now, Effects& out) {
     }
 }
 
-void SubnetManager::want_priority_trap(base::Instant now, Effects& out) {
+void SubnetManager::want_priority_trap(Effects& out) {
     ++trap_tid_;
     trap_sends_left_ = kTrapSends;
-    send_priority_trap(now, out);
+    send_priority_trap(out);
 }
 
 // --- what follows
@@ -249,9 +248,9 @@ bool SubnetManager::settle_mastership(const std::vector<OtherSm>& others, base::
     act_on(step, now, out);
     if (before == Role::master) {
         for (const OtherSm& sm : others) {
-            if (sm.answered && sm.trust != SmTrust::ours && election_.outranks_us(sm)) {
+            if (sm.answered && sm.trust != SmTrust::ours && sm.priority > config_->priority) {
                 tell_untrusted(sm.guid,
-                               "is of higher rank and does not show our SM_Key: it is not handed over to",
+                               "is of higher priority and does not show our SM_Key: it is not handed over to",
                                now, out);
             }
         }
@@ -327,7 +326,7 @@ void SubnetManager::act_on(const Election::Step& step, base::Instant now, Effect
             return;
         case Act::call:
             if (step.from != step.to || trap_sends_left_ == 0) {  // again and again, while it does not react
-                want_priority_trap(now, out);
+                want_priority_trap(out);
             }
             return;
         case Act::step_down: return forget_mastership();

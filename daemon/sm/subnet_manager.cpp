@@ -732,7 +732,7 @@ void SubnetManager::replace_config(std::shared_ptr<const SmConfig> config, base:
     election_.set_policy(election_policy(*config_));
     untrusted_told_.clear();
     if (rank_changed && election_.role() == Role::standby) {
-        want_priority_trap(now, out);  // a master must know (IBA 14.4.1)
+        want_priority_trap(out);  // a master must know (IBA 14.4.1)
     }
     acknowledged_.clear();
     refusals_told_.clear();

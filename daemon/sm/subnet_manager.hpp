@@ -174,8 +174,8 @@ private:
     [[nodiscard]] bool ask_sm(mad::Guid guid, Ask what, std::uint32_t modifier, const mad::SmInfo& shown);
     void poll_sms(base::Instant now, Effects& out);
     void hear_sms(base::Instant now, Effects& out);
-    void send_priority_trap(base::Instant now, Effects& out);
-    void want_priority_trap(base::Instant now, Effects& out);
+    void send_priority_trap(Effects& out);
+    void want_priority_trap(Effects& out);
     [[nodiscard]] bool settle_mastership(const std::vector<fabric::OtherSm>& others, base::Instant now,
                                          Effects& out);
     [[nodiscard]] bool settle_light(const std::vector<fabric::OtherSm>& others, base::Instant now,
