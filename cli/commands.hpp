@@ -19,7 +19,7 @@ using Action = std::function<Exit(const Session&)>;
 void add_list_commands(CLI::App& app, Action& chosen);
 /// path, route, check, quality.
 void add_route_commands(CLI::App& app, Action& chosen);
-/// status, sweep, reload.
+/// status, sms, sweep, reload.
 void add_control_commands(CLI::App& app, Action& chosen);
 /// groups, services, sa.
 void add_sa_commands(CLI::App& app, Action& chosen);

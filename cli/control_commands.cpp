@@ -1,4 +1,4 @@
-// status, sweep, reload.
+// status, sms, sweep, reload.
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -25,8 +25,45 @@ std::string number(const Json& row, const char* key) {
 
 std::string sm_text(const Json& status) {
     const Json& sm = status["sm"];
-    return fmt::format("{} LID {} priority {}", field_text(sm, "guid"), field_text(sm, "lid"),
-                       field_text(sm, "priority"));
+    return fmt::format("{} LID {} priority {}, {}", field_text(sm, "guid"), field_text(sm, "lid"),
+                       field_text(sm, "priority"), field_text(sm, "role"));
+}
+
+/// Every SM, and under them who is master and why.
+std::string sms_text(const Json& answer) {
+    const std::vector<Column> columns{
+        {"", [](const Json& row) { return std::string(row.value("this", false) ? "*" : " "); }, Align::left},
+        text_column("NODE", "node"),
+        number_column("PORT", "port"),
+        text_column("GUID", "guid"),
+        number_column("LID", "lid"),
+        number_column("PRIORITY", "priority"),
+        text_column("STATE", "state"),
+        text_column("SM_KEY", "sm_key")};
+    std::string out = render_table(answer["sms"], columns);
+    out += fmt::format("\n{} since {}\n{}\n", field_text(answer, "role"), field_text(answer, "since"),
+                       printable(field_text(answer, "why")));
+    const Json& poll = answer["poll"];
+    for (const Json& row : answer["sms"]) {
+        if (row.value("polled", false)) {
+            out += fmt::format("{} is polled every {}; {} of {} misses{}\n", printable(field_text(row, "node")),
+                               seconds_text(poll.value("interval_seconds", 0.0)), field_text(poll, "missed"),
+                               field_text(poll, "misses"),
+                               poll.value("stuck", false) ? "; its ActCount stands still" : "");
+        }
+    }
+    return out;
+}
+
+Exit run_sms(const Session& session) {
+    const Client client(session.socket);
+    const auto answer = client.get_json("/v1/sms", {});
+    if (!answer) {
+        return failure(answer.error());
+    }
+    const auto done = print(session.json ? answer->dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
+                                         : sms_text(*answer));
+    return done ? Exit::ok : failure(done.error());
 }
 
 void add_fabric(std::string& out, const Json& status) {
@@ -270,6 +307,10 @@ void add_control_commands(CLI::App& app, Action& chosen) {
     status->callback([options, &chosen] {
         chosen = [options](const Session& session) { return run_status(options->wait_up, session); };
     });
+
+    CLI::App* sms = app.add_subcommand("sms", "Subnet managers: who is master, and why");
+    sms->footer("Example:\n  ibfabric sms");
+    sms->callback([&chosen] { chosen = &run_sms; });
 
     CLI::App* sweep = app.add_subcommand("sweep", "Look at the fabric now (light: only what changed)");
     sweep->add_flag("--full", options->full, "Everything anew");

@@ -2,7 +2,7 @@
 _ibfabric() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} word command="" choices=""
     local commands="check events export generate groups hosts isolated lids links nodes path plan ports quality query reload"
-    commands+=" route sa services status sweep sweeps switches"
+    commands+=" route sa services sms status sweep sweeps switches"
     local types="classportinfo group guid inform lft link mft node path pkey port service sl2vl sm switch vlarb" type=""
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
         if [[ -z $command && " $commands " == *" $word "* ]]; then

@@ -139,7 +139,8 @@ EngineTrial try_engine(const std::string& engine, const Topology& topology, cons
     const auto start = std::chrono::steady_clock::now();
     // Entries are kept for the engine they came from. Another one starts afresh: else an engine that was
     // refused would find the tables of its successor, keep them, and pass with those.
-    const Routes* own = previous != nullptr && previous->engine == engine ? previous : nullptr;
+    const bool same = previous != nullptr && (previous->engine == engine || previous->engine.empty());
+    const Routes* own = same ? previous : nullptr;
     base::Result<Routes> routes = run_engine(engine, topology, own, options);
     tried.attempt.compute_seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -29,7 +29,7 @@ struct EngineMemo;
 struct LftDump;
 
 struct Routes {
-    std::string engine;                               ///< "minhop", "updn", ...
+    std::string engine;  ///< "minhop", "updn", ...; as previous tables: empty if nobody knows whose they are
     std::vector<mad::Guid> switch_guids;              ///< row i belongs to this switch (sorted)
     std::vector<std::shared_ptr<const LftRow>> rows;  ///< by SwitchIndex
     std::uint8_t vls = 1;                             ///< data lanes that the engine needs, 1..15

@@ -40,12 +40,16 @@ struct Call {
 [[nodiscard]] base::Result<HttpReply> get_events(const Call& call);
 [[nodiscard]] base::Result<HttpReply> get_sweeps(const Call& call);
 [[nodiscard]] base::Result<HttpReply> get_isolated(const Call& call);
+[[nodiscard]] base::Result<HttpReply> get_sms(const Call& call);
 [[nodiscard]] base::Result<HttpReply> get_groups(const Call& call);
 [[nodiscard]] base::Result<HttpReply> get_services(const Call& call);
 [[nodiscard]] base::Result<HttpReply> get_sa(const Call& call);
 [[nodiscard]] base::Result<HttpReply> get_export(const Call& call);
 [[nodiscard]] base::Result<HttpReply> post_sweep(const Call& call);
 [[nodiscard]] base::Result<HttpReply> post_reload(const Call& call);
+
+/// The subnet managers besides this one. Of a snapshot that has a fabric.
+[[nodiscard]] Json other_sms_json(const fabric::Snapshot& snapshot);
 
 /// A stream produces at least so much at a time, and not much more.
 inline constexpr std::size_t kPieceBytes = 64 * 1024;

@@ -16,23 +16,11 @@ Json sm_json(const Snapshot& snapshot) {
     out["guid"] = guid_text(snapshot.sm_guid);
     out["lid"] = snapshot.sm_lid.value();
     out["priority"] = snapshot.sm_priority;
+    out["role"] = snapshot.mastership.role;
+    out["why"] = snapshot.mastership.why;
     return out;
 }
 
-Json other_sms_json(const fabric::Fabric& fabric) {
-    Json out = Json::array();
-    for (const auto& sm : fabric.sms) {
-        Json row;
-        row["guid"] = guid_text(sm.guid);
-        row["lid"] = sm.lid.value();
-        row["priority"] = sm.priority;
-        row["state"] = mad::to_string(sm.state);
-        row["same_key"] = sm.same_key;
-        row["node"] = sm.at.node < fabric.nodes.size() ? name_of(fabric.nodes[sm.at.node]) : std::string{};
-        out.push_back(std::move(row));
-    }
-    return out;
-}
 
 Json counts_json(const Snapshot& snapshot) {
     const fabric::Fabric& fabric = *snapshot.fabric;
@@ -117,7 +105,7 @@ base::Result<HttpReply> get_status(const Call& call) {
     out["sm"] = sm_json(snapshot);
     if (snapshot.fabric != nullptr) {
         out["fabric"] = counts_json(snapshot);
-        out["other_sms"] = other_sms_json(*snapshot.fabric);
+        out["other_sms"] = other_sms_json(snapshot);
     }
     if (snapshot.routes != nullptr) {
         out["routing"] = routing_json(snapshot);

@@ -38,6 +38,7 @@ const std::vector<Endpoint>& endpoints() {
         {"GET", "/v1/events", {"limit", "since", "kind"}, Needs::nothing, &get_events},
         {"GET", "/v1/sweeps", {"limit"}, Needs::nothing, &get_sweeps},
         {"GET", "/v1/isolated", {}, Needs::fabric, &get_isolated},
+        {"GET", "/v1/sms", {}, Needs::nothing, &get_sms},
         {"GET", "/v1/groups", {"mgid", "members"}, Needs::fabric, &get_groups},
         {"GET", "/v1/services", {}, Needs::fabric, &get_services},
         {"GET", "/v1/sa", {}, Needs::fabric, &get_sa},

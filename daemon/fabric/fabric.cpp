@@ -74,6 +74,15 @@ std::string_view to_string(IsolationReason reason) {
     return kNames[static_cast<std::size_t>(reason)];
 }
 
+std::string_view to_string(SmTrust trust) {
+    switch (trust) {
+        case SmTrust::unknown: return "unknown";
+        case SmTrust::ours: return "ours";
+        case SmTrust::foreign: return "foreign";
+    }
+    return "unknown";
+}
+
 std::size_t Fabric::switch_count() const {
     return static_cast<std::size_t>(
         std::count_if(nodes.begin(), nodes.end(), [](const Node& node) { return node.is_switch(); }));

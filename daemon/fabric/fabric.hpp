@@ -71,16 +71,21 @@ struct Isolation {
     std::string text;  ///< one sentence for the operator, both paths where two are involved
 };
 
+/// What an SM's SM_Key says of it. It shows it to a master only; zero is none.
+enum class SmTrust : std::uint8_t { unknown, ours, foreign };
+[[nodiscard]] std::string_view to_string(SmTrust trust);
+
 /// A subnet manager seen at some port.
 struct OtherSm {
     mad::Guid guid{};
     mad::Lid lid{};
     std::uint8_t priority = 0;
     mad::SmState state = mad::SmState::not_active;
-    bool same_key = true;
+    SmTrust trust = SmTrust::unknown;
     bool answered = true;  ///< false: the port says IsSM, its SM did not answer SMInfo
     std::uint32_t act_count = 0;
     PortRef at;
+    bool operator==(const OtherSm&) const = default;
 };
 
 struct Fabric {

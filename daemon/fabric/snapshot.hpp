@@ -55,13 +55,26 @@ struct SweepReport {
     std::string outcome;  ///< "subnet up", "abandoned: ...", "no change", "standby: ..."
 };
 
+/// Who is master, as this SM sees it.
+struct Mastership {
+    mad::SmState state = mad::SmState::discovering;  ///< what our SMInfo says
+    std::string role = "discovering";                ///< finer: "contested", "handing over"
+    std::string why;                                 ///< one sentence
+    base::WallTime since{};
+    mad::Guid polled{};        ///< the SM that we poll; 0: none
+    std::uint32_t missed = 0;  ///< polls in a row that it did not answer
+    bool stuck = false;        ///< it answers, but its ActCount stands still
+    base::Duration poll_interval{};
+    std::uint32_t poll_misses = 0;
+};
+
 /// The state machine as the operator sees it.
 enum class SmMode : std::uint8_t {
     waiting,    ///< no usable port yet; text says for what
     port_down,  ///< local port has no link; waiting
     sweeping,   ///< first bring-up not complete
     up,         ///< SUBNET UP: routes proved, tables written, links Active
-    standby,    ///< another master was seen: nothing is written
+    standby,    ///< another SM is master, or may be: nothing is written
     failed,     ///< cannot serve (text says why), still trying
 };
 [[nodiscard]] std::string_view to_string(SmMode mode);
@@ -75,6 +88,7 @@ struct Snapshot {
     mad::Guid sm_guid{};
     mad::Lid sm_lid{};
     std::uint8_t sm_priority = 0;
+    Mastership mastership;
     base::WallTime started{};
     std::shared_ptr<const Fabric> fabric;                 ///< null before the first discovery ended
     std::shared_ptr<const TopologyView> view;             ///< null before the first assignment

@@ -124,7 +124,8 @@ void Desk::take_message(mad::RmppMessage&& message, base::Instant now, DeskOutpu
 
 bool Desk::may_ask(const mad::SaMad& request) {
     ++counters_.requests;
-    if (view_->snapshot().mode == fabric::SmMode::standby) {
+    const mad::SmState state = view_->snapshot().mastership.state;
+    if (state == mad::SmState::standby || state == mad::SmState::not_active) {
         ++counters_.silent;
         return false;
     }

@@ -275,7 +275,7 @@ void link_record(Collector& to, const End& end) {
     }
 }
 
-/// This SM, as master, and the others that were seen.
+/// This SM and the others that were seen.
 void sm_info_records(Collector& to) {
     const fabric::Snapshot& snapshot = to.query().view.snapshot();
     const auto record = [&](mad::Lid lid, const mad::SmInfo& info) {
@@ -291,7 +291,7 @@ void sm_info_records(Collector& to) {
     own.guid = snapshot.sm_guid;
     own.act_count = static_cast<std::uint32_t>(snapshot.mads.sent);
     own.priority = snapshot.sm_priority;
-    own.state = snapshot.mode == fabric::SmMode::standby ? mad::SmState::standby : mad::SmState::master;
+    own.state = snapshot.mastership.state;
     record(snapshot.sm_lid, own);
     for (const fabric::OtherSm& sm : to.query().view.fabric().sms) {
         mad::SmInfo info;

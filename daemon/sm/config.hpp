@@ -16,11 +16,21 @@
 
 namespace ibf::sm {
 
+/// When a master hands over to a standby that it could leave alone.
+enum class HandOver : std::uint8_t {
+    priority,  ///< when the other's priority is higher
+    never,     ///< not at all: mastership moves when the master dies, or when two masters meet
+};
+
 struct SmConfig {
     // [sm]
     std::uint64_t subnet_prefix = 0xfe80000000000000ULL;
     std::uint8_t priority = 0;  ///< 0..15
     mad::SmKey sm_key{1};
+    base::Duration poll_interval = std::chrono::seconds{1};  ///< a standby asks the master so often
+    std::uint32_t poll_misses = 3;                           ///< so many unanswered in a row: it is dead
+    HandOver hand_over = HandOver::priority;
+    base::Duration hand_over_hold = std::chrono::seconds{60};  ///< an SM that vanished must first stay so long
     std::uint64_t sa_key = 1;  ///< who shows it to the SA sees member lists and keys
     std::uint8_t lmc = 0;      ///< 0..7
     bool lmc_on_enhanced_port0 = false;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/check.hpp"
+#include "daemon/sm/election.hpp"
 #include "mad/codec.hpp"
 
 namespace ibf::sm {
@@ -89,10 +90,17 @@ std::optional<mad::Request> Discovery::next() {
 /// Nobody there is believed before every repeat went unanswered: before anything may be written every SM must
 /// have had its say, and who was part of the subnet is not cut out of it for being slow once.
 bool Discovery::is_dear(PortRef from) const {
+    const Node* before = previous_node(fabric_.nodes[from.node].guid());
+    if (before != nullptr && input_.dead_sm != mad::Guid{} && from.port.value() < before->ports.size()) {
+        const PortRef peer = before->ports[from.port.value()].peer;
+        const Node* other = peer.node == kNoNode ? nullptr : &input_.previous->nodes[peer.node];
+        if (other != nullptr && fabric::lid_owner(*other, peer.port) == input_.dead_sm) {
+            return false;
+        }
+    }
     if (input_.leave == WriteLeave::reading_only) {
         return true;
     }
-    const Node* before = previous_node(fabric_.nodes[from.node].guid());
     return before != nullptr && from.port.value() < before->ports.size() &&
            before->ports[from.port.value()].peer.node != kNoNode;
 }
@@ -571,23 +579,24 @@ void Discovery::ask_sm(std::uint32_t node, mad::PortNum port) {
     }
     const mad::DrPath& path = item.is_switch() ? item.path : holder.path;
     ask(Ask::sm_info, node, port, path, mad::Attribute::sm_info, 0);
+    mad::Request& request = waiting_.front();
+    request.data = mad::encode(input_.shown);
+    if (fabric::lid_owner(item, port) == input_.dead_sm) {
+        request.timeout = input_.dead_sm_timeout;
+        request.retries = 1;
+    }
 }
 
 void Discovery::on_sm_info(PortRef ref, const mad::Completion& completion) {
     fabric::OtherSm other;
+    other.guid = fabric::lid_owner(fabric_.nodes[ref.node], ref.port);
     other.lid = fabric_.port(ref).info.lid;
     other.at = ref;
-    if (completion.kind != mad::Completion::Kind::reply) {
+    if (completion.kind == mad::Completion::Kind::reply) {
+        note_sm_info(other, mad::decode_sm_info(completion.data), input_.sm_key);
+    } else {
         other.answered = false;
-        fabric_.sms.push_back(other);
-        return;
     }
-    const mad::SmInfo info = mad::decode_sm_info(completion.data);
-    other.guid = info.guid;
-    other.priority = info.priority;
-    other.state = info.state;
-    other.same_key = info.sm_key.value() == input_.trusted_sm_key;
-    other.act_count = info.act_count;
     fabric_.sms.push_back(other);
 }
 

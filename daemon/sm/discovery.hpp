@@ -45,7 +45,10 @@ struct DiscoveryInput {
     std::uint16_t epoch = 0;
     base::Duration timeout{};   ///< of a first contact before the pace of answers is known
     mad::Guid own_port_guid{};  ///< not asked for SMInfo
-    std::uint64_t trusted_sm_key = 0;
+    mad::SmKey sm_key{};        ///< ours: who shows another is not trusted
+    mad::SmInfo shown;          ///< of ourselves, with each question for SMInfo
+    mad::Guid dead_sm{};        ///< port of an SM whose silence is known: it is asked once more, in haste
+    base::Duration dead_sm_timeout{};
 };
 
 class Discovery {

@@ -73,7 +73,7 @@ void SubnetManager::end_groups(const Programmer& done, base::Instant now, Effect
 // --- runs between sweeps
 
 bool SubnetManager::may_touch_settled() const {
-    return std::holds_alternative<Idle>(phase_) && settled_ && settled_ == fabric_ && !other_master_;
+    return std::holds_alternative<Idle>(phase_) && settled_ && settled_ == fabric_ && election_.may_write();
 }
 
 ProgramInput SubnetManager::begin_short_run(RunScope scope, base::Instant now) {

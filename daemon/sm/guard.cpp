@@ -1,5 +1,7 @@
-// What must hold before anything is written: our own port works, and nobody else is master.
+// What must hold before anything is written: our own port works, and every SM that claims to be there has
+// been heard. Who is master then is the election's to say (mastership.cpp).
 #include <algorithm>
+#include <utility>
 
 #include "daemon/sm/subnet_manager.hpp"
 
@@ -56,9 +58,10 @@ bool SubnetManager::local_port_ready(base::Instant now, Effects& out) {
 /// An SM that is there but does not answer may be the master: nothing is written before it was asked a few
 /// times over.
 bool SubnetManager::waits_for_silent_sm(base::Instant now, Effects& out) {
-    const auto silent = std::find_if(working_->sms.begin(), working_->sms.end(),
-                                     [](const fabric::OtherSm& sm) { return !sm.answered; });
-    if (guard_passed_ || silent == working_->sms.end()) {
+    const auto silent =
+        std::find_if(working_->sms.begin(), working_->sms.end(),
+                     [&](const fabric::OtherSm& sm) { return !sm.answered && !election_.given_up(sm.guid); });
+    if (election_.role() != Role::discovering || silent == working_->sms.end()) {
         return false;
     }
     const Node& node = working_->nodes[silent->at.node];
@@ -71,31 +74,34 @@ bool SubnetManager::waits_for_silent_sm(base::Instant now, Effects& out) {
         return false;
     }
     const std::string text = who + ": it is asked again before anything is written";
-    set_mode(SmMode::sweeping, text);
-    fabric_ = working_;
     retry_later(text, now);
-    finish_sweep(text, now, out);
+    look_again_first(text, now, out);
     return true;
 }
 
-bool SubnetManager::passes_guard(base::Instant now, Effects& out) {
-    for (const fabric::OtherSm& sm : working_->sms) {
-        if (sm.state != mad::SmState::master || other_master_) {
-            continue;
-        }
-        other_master_ = true;
-        const Node& node = working_->nodes[sm.at.node];
-        const std::string text = fmt::format(
-            "another master subnet manager runs on {} ({}) port {}, LID {}, priority {}{}: nothing is "
-            "written from now "
-            "on; stop that one and restart this one to take over",
-            node.description, node.guid(), sm.at.port, sm.lid, sm.priority,
-            sm.same_key ? "" : ", with another SM_Key");
-        set_mode(SmMode::standby, text);
-        announce(Severity::warning, "other-master", text, sm.guid, sm.at.port, now, out);
+/// Whoever has asked us is an SM that began after we had passed its port: two that start at once would both
+/// find themselves alone. One more look for each.
+bool SubnetManager::looks_for_who_asked(base::Instant now, Effects& out) {
+    constexpr std::size_t kLookedForMax = 64;
+    bool news = false;
+    for (const mad::Guid guid : std::exchange(heard_, {})) {
+        const bool seen = std::any_of(working_->sms.begin(), working_->sms.end(),
+                                      [&](const auto& sm) { return sm.guid == guid || guid == mad::Guid{}; });
+        news = news || (!seen && looked_for_.size() < kLookedForMax && looked_for_.insert(guid).second);
     }
-    guard_passed_ = !other_master_;
-    return guard_passed_;
+    if (!news || election_.role() != Role::discovering) {
+        return false;
+    }
+    const std::string text = "another subnet manager has begun: it is looked for before anything is written";
+    want_sweep(SweepScope::full, text, now);
+    look_again_first(text, now, out);
+    return true;
+}
+
+void SubnetManager::look_again_first(const std::string& text, base::Instant now, Effects& out) {
+    set_mode(SmMode::sweeping, text);
+    fabric_ = working_;
+    finish_sweep(text, now, out);
 }
 
 }  // namespace ibf::sm

@@ -1,7 +1,8 @@
-// MADs that come in: answers go to the transaction table; traps, SMInfo questions and the rest are handled
+// MADs that come in: answers go to the transaction table, SMInfo questions to mastership.cpp; traps are handled
 // here.
 #include <algorithm>
 
+#include "daemon/sm/answer.hpp"
 #include "daemon/sm/subnet_manager.hpp"
 #include "mad/codec.hpp"
 
@@ -12,21 +13,8 @@ using fabric::kNoNode;
 using fabric::PortRef;
 using Severity = fabric::EventRecord::Severity;
 
-constexpr mad::MadStatus kStatusUnsupported = 0x000C;  ///< method/attribute combination not supported
 constexpr std::uint16_t kTrapLinkState = 128;
 constexpr std::uint16_t kTrapCapability = 144;
-
-/// The answer to a request, along the way it came.
-mad::WireMad answer_to(const mad::WireMad& wire, const mad::Smp& request, mad::Method method,
-                       mad::MadStatus status, const mad::AttributeData& data) {
-    mad::Smp reply = request;
-    reply.header.method = static_cast<std::uint8_t>(method);
-    reply.header.status = status;
-    reply.returning = request.header.mgmt_class == mad::MgmtClass::subn_directed;
-    reply.mkey = {};
-    reply.data = data;
-    return {mad::encode_smp(reply), wire.address};
-}
 
 }  // namespace
 
@@ -40,6 +28,9 @@ void SubnetManager::on_mad(const mad::WireMad& mad, base::Instant now, Effects& 
         return on_request(mad, now, out);
     }
     if (repress) {
+        if (static_cast<std::uint32_t>(header->tid) == trap_tid_) {
+            trap_sends_left_ = 0;
+        }
         return;
     }
     completions_.clear();
@@ -70,26 +61,8 @@ void SubnetManager::on_request(const mad::WireMad& wire, base::Instant now, Effe
     }
     if (smp->header.attribute == mad::Attribute::sm_info &&
         (method == mad::Method::get || method == mad::Method::set)) {
-        return on_sm_info(wire, *smp, out);
+        return on_sm_info(wire, *smp, now, out);
     }
-}
-
-void SubnetManager::on_sm_info(const mad::WireMad& wire, const mad::Smp& smp, Effects& out) {
-    mad::SmInfo info;
-    info.guid = local_.port_guid;
-    info.act_count = static_cast<std::uint32_t>(mads_.counters().sent);
-    info.priority = config_->priority;
-    if (other_master_) {
-        info.state = mad::SmState::standby;
-    } else if (guard_passed_) {  // from before the first Set on (IBA 14.4): who writes is master
-        info.state = mad::SmState::master;
-    } else {
-        info.state = mad::SmState::discovering;
-    }
-    // A Set asks for a change of state, which this SM does not do yet: it says so and stays as it is.
-    const bool set = smp.header.method == static_cast<std::uint8_t>(mad::Method::set);
-    out.emplace_back(SendMad{answer_to(wire, smp, mad::Method::get_resp,
-                                       set ? kStatusUnsupported : mad::MadStatus{0}, mad::encode(info))});
 }
 
 PortRef SubnetManager::port_of(mad::Lid lid) const {

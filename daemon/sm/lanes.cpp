@@ -21,7 +21,7 @@ std::pair<Severity, std::string_view> event_of(LaneFinding::Kind kind) {
 /// Of a fabric that is up and at rest, and never while others wait for the wire.
 bool SubnetManager::may_survey() const {
     return std::holds_alternative<Idle>(phase_) && mode_ == fabric::SmMode::up && settled_ &&
-           settled_ == fabric_ && !other_master_ && mads_.room() >= LaneSurvey::kWindow;
+           settled_ == fabric_ && election_.may_write() && mads_.room() >= LaneSurvey::kWindow;
 }
 
 std::optional<base::Instant> SubnetManager::survey_due() const {

@@ -203,6 +203,30 @@ bool release_absent(const LidMap& lids, LidMap& remembered, LidSpace& space) {
 
 }  // namespace
 
+LidMap adopt_lids(const Fabric& fabric, LidMap remembered) {
+    std::map<std::uint16_t, mad::Guid> holder;  // of each LID; two claims: the lower GUID, as everywhere
+    for (const Owner& owner : owners_of(fabric, {})) {
+        for (std::uint32_t lid = owner.in_fabric.base.value();
+             owner.in_fabric.base != mad::kLidNone && lid < owner.in_fabric.end(); ++lid) {
+            const auto [at, fresh] = holder.emplace(static_cast<std::uint16_t>(lid), owner.guid);
+            at->second = std::min(at->second, owner.guid);
+        }
+        if (owner.in_fabric.base != mad::kLidNone) {
+            remembered.insert_or_assign(owner.guid, owner.in_fabric);
+        }
+    }
+    std::erase_if(remembered, [&](const auto& entry) {
+        for (std::uint32_t lid = entry.second.base.value(); lid < entry.second.end(); ++lid) {
+            const auto found = holder.find(static_cast<std::uint16_t>(lid));
+            if (found != holder.end() && found->second != entry.first) {
+                return true;
+            }
+        }
+        return false;
+    });
+    return remembered;
+}
+
 LidPlan plan_lids(const Fabric& fabric, const LidMap& remembered, const LidPolicy& policy) {
     LidPlan plan;
     plan.remembered = remembered;

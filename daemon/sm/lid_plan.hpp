@@ -29,6 +29,10 @@ struct LidPolicy {
     bool lmc_on_enhanced_port0 = false;
 };
 
+/// What another master gave out goes before what we remember: `remembered`, with the LIDs that ports have now
+/// in place of theirs, and without those of absent owners that stand in the way.
+[[nodiscard]] fabric::LidMap adopt_lids(const fabric::Fabric& fabric, fabric::LidMap remembered);
+
 /// `remembered`: owners in the database or the last plan.
 [[nodiscard]] LidPlan plan_lids(const fabric::Fabric& fabric, const fabric::LidMap& remembered,
                                 const LidPolicy& policy);

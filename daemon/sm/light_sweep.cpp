@@ -1,5 +1,6 @@
 #include "daemon/sm/light_sweep.hpp"
 
+#include "daemon/sm/election.hpp"
 #include "mad/codec.hpp"
 
 namespace ibf::sm {
@@ -7,8 +8,13 @@ namespace ibf::sm {
 using fabric::kNoNode;
 using fabric::PortRef;
 
-LightSweep::LightSweep(std::shared_ptr<const fabric::Fabric> fabric, std::uint16_t epoch, bool ask_silent)
-    : fabric_(std::move(fabric)), epoch_(epoch) {
+LightSweep::LightSweep(std::shared_ptr<const fabric::Fabric> fabric, std::uint16_t epoch, bool ask_silent,
+                       const SmQuestion& question)
+    : fabric_(std::move(fabric)), epoch_(epoch), question_(question) {
+    result_.sms = fabric_->sms;
+    for (fabric::OtherSm& sm : result_.sms) {
+        sm.answered = false;
+    }
     const auto& nodes = fabric_->nodes;
     for (std::uint32_t n = 0; n < nodes.size(); ++n) {
         if (nodes[n].is_switch()) {
@@ -58,6 +64,9 @@ void LightSweep::ask(Tag tag, const mad::DrPath& path, mad::Attribute attribute,
     request.path = path;
     request.attribute = attribute;
     request.modifier = modifier;
+    if (tag.ask == Ask::sm_info) {
+        request.data = mad::encode(question_.shown);
+    }
     if (tag.ask == Ask::probe_silent) {
         request.retries = 0;
     } else {
@@ -125,13 +134,7 @@ void LightSweep::on_sm(std::uint32_t index, const mad::Completion& completion) {
     if (completion.kind != mad::Completion::Kind::reply) {
         return;
     }
-    const mad::SmInfo info = mad::decode_sm_info(completion.data);
-    fabric::OtherSm sm = fabric_->sms[index];
-    sm.guid = info.guid;
-    sm.priority = info.priority;
-    sm.state = info.state;
-    sm.act_count = info.act_count;
-    result_.sms.push_back(sm);
+    note_sm_info(result_.sms[index], mad::decode_sm_info(completion.data), question_.sm_key);
 }
 
 }  // namespace ibf::sm

@@ -19,9 +19,16 @@
 
 namespace ibf::sm {
 
+/// How SMs are asked: what we show of ourselves, and which SM_Key is ours.
+struct SmQuestion {
+    mad::SmInfo shown;
+    mad::SmKey sm_key;
+};
+
 class LightSweep {
 public:
-    LightSweep(std::shared_ptr<const fabric::Fabric> fabric, std::uint16_t epoch, bool ask_silent);
+    LightSweep(std::shared_ptr<const fabric::Fabric> fabric, std::uint16_t epoch, bool ask_silent,
+               const SmQuestion& question);
 
     [[nodiscard]] std::optional<mad::Request> next();
     void on(const mad::Completion& completion);
@@ -30,7 +37,7 @@ public:
 
     struct Result {
         std::vector<std::string> changes;  ///< one reason each; empty: nothing changed
-        std::vector<fabric::OtherSm> sms;  ///< fresh answers
+        std::vector<fabric::OtherSm> sms;  ///< those that are known, as they have answered now
         bool silent_answered = false;      ///< a device that was silent is not any more
     };
     [[nodiscard]] Result take() { return std::move(result_); }
@@ -45,6 +52,7 @@ private:
     std::deque<mad::Request> waiting_;
     std::size_t open_ = 0;
     std::uint16_t epoch_;
+    SmQuestion question_;
     Result result_;
 };
 

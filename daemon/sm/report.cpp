@@ -248,6 +248,7 @@ void SubnetManager::fill(fabric::Snapshot& snapshot) const {
     snapshot.sm_guid = local_.port_guid;
     snapshot.sm_lid = sm_lid_;
     snapshot.sm_priority = config_->priority;
+    snapshot.mastership = mastership();
     snapshot.started = begun_wall_;
     snapshot.mads = mads_.counters();
     snapshot.traps_received = traps_received_;

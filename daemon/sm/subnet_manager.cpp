@@ -1,5 +1,6 @@
-// The control flow of a sweep. What must hold before anything is written is in guard.cpp, multicast in
-// groups.cpp, MAD intake in intake.cpp, reports in report.cpp.
+// The control flow of a sweep. What must hold before anything is written is in guard.cpp, who is master in
+// mastership.cpp, the audit in audit.cpp, multicast in groups.cpp, MAD intake in intake.cpp, reports in
+// report.cpp.
 #include "daemon/sm/subnet_manager.hpp"
 
 #include <algorithm>
@@ -27,6 +28,9 @@ constexpr base::Duration kRetryFirst = std::chrono::seconds{1};
 /// wire.
 constexpr base::Duration kRest = std::chrono::milliseconds{500};
 constexpr std::uint8_t kSetMethod = 2;
+/// Beside another master, that clears the bits which tell of changes when it pleases: from one look at the
+/// whole fabric to the next.
+constexpr std::uint32_t kLightsBeside = 6;
 
 template <class... Ts>
 struct Overload : Ts... {
@@ -47,6 +51,7 @@ SubnetManager::SubnetManager(SmStart start)
       stored_sm_lid_(start.stored.sm_lid),
       clients_known_(start.clients_known),
       clients_heard_(start.clients_known),
+      election_(local_.port_guid, election_policy(*config_)),
       events_(start.stored.last_event_id),
       last_sweep_id_(start.stored.last_sweep_id) {
     for (const db::LaneRow& row : start.stored.lanes) {
@@ -63,6 +68,7 @@ void SubnetManager::begin(base::Instant now, Effects& out) {
 // ---------------------------------------------------------------------------------------------------
 
 void SubnetManager::run(base::Instant now, Effects& out) {
+    hear_sms(now, out);
     tell_audit(now, out);
     tell_lanes(now, out);
     bool again = true;
@@ -114,6 +120,12 @@ void SubnetManager::dispatch(const Completion& completion, base::Instant now) {
     if (tag.ask == Ask::lanes) {
         return on_lanes(completion);
     }
+    if (tag.ask == Ask::poll_sm || tag.ask == Ask::hand_over || tag.ask == Ask::acknowledge) {
+        return sm_answers_.push_back(completion);
+    }
+    if (tag.ask == Ask::sm_info && completion.kind == Completion::Kind::reply) {
+        election_.on_sign_of_life(mad::decode_sm_info(completion.data), now);
+    }
     sweep_timeouts_ += completion.kind == Completion::Kind::timeout ? 1U : 0U;
     if (tag.epoch != epoch_) {
         return dispatch_stale(completion, now);
@@ -156,6 +168,10 @@ bool SubnetManager::step(base::Instant now, Effects& out) {
         if (reregister_due_ && now >= *reregister_due_ && may_touch_settled()) {
             start_reregister(now);
             return true;
+        }
+        if (election_.role() == Role::not_active) {
+            pending_.reset();
+            return false;
         }
         if (pending_ && now >= pending_->not_before) {
             start_sweep(now, out);
@@ -203,11 +219,13 @@ void SubnetManager::on_time(base::Instant now, Effects& out) {
         dispatch(completion, now);
     }
     if (std::holds_alternative<Idle>(phase_) && config_->sweep_interval > base::Duration{} &&
+        election_.role() != Role::not_active &&
         now >= next_light_) {  // whatever else waits for the end of its hold-down
         want_sweep(SweepScope::light, "interval", now);
     }
     ask_audit(now);
     ask_lanes(now);
+    poll_sms(now, out);
     run(now, out);
 }
 
@@ -219,7 +237,10 @@ std::optional<base::Instant> SubnetManager::next_deadline() const {
             sooner(*deadline);
         }
     }
-    if (std::holds_alternative<Idle>(phase_)) {
+    if (const auto poll = election_.due()) {
+        sooner(*poll);
+    }
+    if (std::holds_alternative<Idle>(phase_) && election_.role() != Role::not_active) {
         if (const auto audit = audit_.due(); audit && may_audit()) {
             sooner(*audit);
         }
@@ -239,64 +260,6 @@ std::optional<base::Instant> SubnetManager::next_deadline() const {
         }
     }
     return at;
-}
-
-// --- the audit of tables taken on trust
-// ---------------------------------------------------------------------------
-
-bool SubnetManager::may_audit() const {
-    return std::holds_alternative<Idle>(phase_) && fabric_ && !other_master_ && mads_.room() > 0;
-}
-
-void SubnetManager::ask_audit(base::Instant now) {
-    const auto question = may_audit() ? audit_.next(now) : std::nullopt;
-    if (!question) {
-        return;
-    }
-    const std::uint32_t node = fabric_->find(question->guid);
-    if (node == kNoNode) {
-        audit_.drop(question->guid);
-        return audit_.close(TableAudit::Outcome::settled, now);
-    }
-    mad::Request request;
-    request.tag = Tag{Ask::audit_lft, 0, epoch_, node}.pack();
-    request.target = device_target(node);
-    request.attribute = mad::Attribute::linear_forwarding_table;
-    request.modifier = question->block;
-    request.path = fabric_->nodes[node].path;
-    const bool taken = mads_.submit(std::move(request));
-    IBF_CHECK(taken, "the transaction table refused a request although it had room");
-}
-
-/// An answer counts only if no sweep came between: then what the switch should hold may have changed under
-/// way.
-void SubnetManager::on_audit(const Completion& completion, base::Instant now) {
-    const Tag tag = Tag::unpack(completion.tag);
-    const bool stale = tag.epoch != epoch_ || !std::holds_alternative<Idle>(phase_);
-    audit_.close(stale ? TableAudit::Outcome::ask_again : TableAudit::Outcome::settled, now);
-    if (stale || completion.kind != Completion::Kind::reply) {
-        return;
-    }
-    const mad::Guid guid = fabric_->nodes[tag.index].guid();
-    const auto known = programmed_.find(guid);
-    if (known == programmed_.end() || !known->second.row ||
-        mad::decode_lft(completion.data) ==
-            block_of(*known->second.row, static_cast<std::uint16_t>(completion.request.modifier))) {
-        return;
-    }
-    programmed_.erase(known);
-    audit_.drop(guid);
-    audit_findings_.push_back(guid);
-    want_sweep(SweepScope::full, fmt::format("the table of switch {} is not as it was left", guid), now);
-}
-
-void SubnetManager::tell_audit(base::Instant now, Effects& out) {
-    for (const mad::Guid guid : std::exchange(audit_findings_, {})) {
-        announce(Severity::warning, "table-differs",
-                 fmt::format("the forwarding table of {} is not as we left it: it is read and mended",
-                             name_of(guid)),
-                 guid, {}, now, out);
-    }
 }
 
 bool SubnetManager::at_rest() const {
@@ -350,7 +313,8 @@ void SubnetManager::start_sweep(base::Instant now, Effects& out) {
     report_.id = ++last_sweep_id_;
     report_.reasons = std::move(request.reasons);
     report_.started = wall(now);
-    const bool light = request.scope == SweepScope::light && fabric_ && !fabric_->nodes.empty();
+    const bool light = request.scope == SweepScope::light && fabric_ && !fabric_->nodes.empty() &&
+                       election_.role() != Role::discovering;  // for that, every port is to be asked
     report_.scope = light ? "light" : "full";
     ++version_;
     if (!light) {
@@ -362,24 +326,19 @@ void SubnetManager::start_sweep(base::Instant now, Effects& out) {
     const std::uint32_t rhythm = config_->silent_probe_sweeps;
     const bool soon = light_count_ < rhythm && (light_count_ & (light_count_ - 1)) == 0;
     const bool ask_silent = rhythm > 0 && (soon || light_count_ % rhythm == 0);
-    phase_.emplace<LightSweep>(fabric_, epoch_, ask_silent);
+    phase_.emplace<LightSweep>(fabric_, epoch_, ask_silent, SmQuestion{own_sm_info(), config_->sm_key});
     static_cast<void>(out);
 }
 
 void SubnetManager::end_light(base::Instant now, Effects& out) {
     LightSweep::Result result = std::get<LightSweep>(phase_).take();
-    if (std::any_of(result.sms.begin(), result.sms.end(),
-                    [](const fabric::OtherSm& sm) { return sm.state == mad::SmState::master; })) {
-        auto fresh = std::make_shared<Fabric>(*fabric_);
-        fresh->sms = result.sms;
-        working_ = fresh;
-        if (!passes_guard(now, out)) {
-            fabric_ = fresh;
-            return finish_sweep("standby: another master", now, out);
+    if (result.changes.empty()) {
+        const bool serves = settle_light(result.sms, now, out);
+        if (!serves) {
+            return finish_sweep(election_.may_write() ? std::string("no change") : role_text_, now, out);
         }
-    }
-    if (result.changes.empty() || other_master_) {
-        return finish_sweep(other_master_ ? "standby: another master" : "no change", now, out);
+    } else if (!election_.may_write() && light_count_ < kLightsBeside) {
+        return finish_sweep(role_text_, now, out);
     }
     if (result.silent_answered) {
         silent_.clear();
@@ -401,11 +360,14 @@ void SubnetManager::start_discovery(base::Instant now) {
     input.silent = silent_;
     input.renamed = std::move(renamed_);
     renamed_.clear();
-    input.leave = guard_passed_ && !other_master_ ? WriteLeave::granted : WriteLeave::reading_only;
+    input.leave = election_.may_write() ? WriteLeave::granted : WriteLeave::reading_only;
     input.epoch = epoch_;
     input.timeout = config_->mads.timeout;
     input.own_port_guid = local_.port_guid;
-    input.trusted_sm_key = config_->sm_key.value();
+    input.sm_key = config_->sm_key;
+    input.shown = own_sm_info();
+    input.dead_sm = election_.given_up();
+    input.dead_sm_timeout = election_.last_timeout();
     phase_.emplace<Discovery>(std::move(input), now);
 }
 
@@ -435,21 +397,23 @@ void SubnetManager::end_discovery(base::Instant now, Effects& out) {
     }
     announce_changes(fabric_.get(), now, out);
     announce_isolations(now, out);
-    if (waits_for_silent_sm(now, out)) {
+    if (waits_for_silent_sm(now, out) || looks_for_who_asked(now, out)) {
         return;
     }
-    if (!passes_guard(now, out)) {
+    if (!settle_mastership(working_->sms, now, out)) {
         fabric_ = working_;
         view_ = std::make_shared<fabric::TopologyView>(fabric::topology_of(*fabric_, {}));
         view_fabric_ = fabric_;
-        return finish_sweep("standby: another master", now, out);
+        return finish_sweep(role_text_, now, out);
     }
     assign(now, out);
 }
 
 void SubnetManager::assign(base::Instant now, Effects& out) {
     begin_phase("assign", now);
-    LidPlan plan = plan_lids(*working_, remembered_, {config_->lmc, config_->lmc_on_enhanced_port0});
+    const LidPolicy policy{config_->lmc, config_->lmc_on_enhanced_port0};
+    LidPlan plan =
+        plan_lids(*working_, inherits() ? adopt_lids(*working_, remembered_) : remembered_, policy);
     for (const PortRef ref : plan.unserved) {
         fabric::Isolation item{
             fabric::IsolationReason::no_lid, ref, fabric::lid_owner(working_->nodes[ref.node], ref.port),
@@ -550,6 +514,8 @@ void SubnetManager::start_routing(base::Instant now, Effects& out) {
     std::shared_ptr<const routing::Routes> previous;
     if (routes_) {
         previous = std::shared_ptr<const routing::Routes>(routes_, &routes_->routes);
+    } else if (inherits()) {
+        previous = tables_in_force();
     } else if (!stored_tables_.empty()) {
         // The tables of the last completed run, in force or not: the same question gets the same answer
         // again.
@@ -761,14 +727,20 @@ void SubnetManager::finish_sweep(std::string outcome, base::Instant now, Effects
 }
 
 void SubnetManager::replace_config(std::shared_ptr<const SmConfig> config, base::Instant now, Effects& out) {
+    const bool rank_changed = config->priority != config_->priority;
     config_ = std::move(config);
+    election_.set_policy(election_policy(*config_));
+    untrusted_told_.clear();
+    if (rank_changed && election_.role() == Role::standby) {
+        want_priority_trap(out);  // a master must know (IBA 14.4.1)
+    }
     acknowledged_.clear();
     refusals_told_.clear();
     request_sweep(SweepScope::full, "configuration", now, out);
 }
 
 void SubnetManager::stop(base::Instant now, Effects& out) {
-    const bool clean = in_force_known_ && std::holds_alternative<Idle>(phase_) && !other_master_;
+    const bool clean = in_force_known_ && std::holds_alternative<Idle>(phase_) && election_.may_write();
     mads_.abandon_all();
     out.emplace_back(Persist{{db::CleanStopRecord{clean, sm_lid_}}});
     static_cast<void>(now);

@@ -4,8 +4,8 @@
 // reconciliation (observe - plan - write what differs) in phases that are values; aborting one destroys it.
 // Requests for sweeps merge by widest scope; one that arrives in mid-sweep waits.
 //
-// Guard: until every port with IsSM has been asked, and for as long as no other master is seen, nothing is
-// written. Once another master has been seen nothing is written any more, and the mode says so.
+// Guard: nothing is written until every port with IsSM has been asked and the election (election.hpp) has
+// made this SM the master, nor while another one is, or may be. The mode says so.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,7 @@
 #include "daemon/sm/config.hpp"
 #include "daemon/sm/discovery.hpp"
 #include "daemon/sm/effects.hpp"
+#include "daemon/sm/election.hpp"
 #include "daemon/sm/event_log.hpp"
 #include "daemon/sm/lane_survey.hpp"
 #include "daemon/sm/lid_plan.hpp"
@@ -78,6 +79,7 @@ public:
     /// The same, but for one that tries again what failed, and may fail again and again.
     [[nodiscard]] bool only_retries_left() const;
     [[nodiscard]] fabric::SmMode mode() const { return mode_; }
+    [[nodiscard]] Role role() const { return election_.role(); }
     /// How often a sweep has set the fabric up whole. Joins and leaves between sweeps do not count.
     [[nodiscard]] std::uint64_t settled_sweeps() const { return settled_sweeps_; }
     /// The SA has what clients left with it, or they have been asked to register anew. True for good, once it
@@ -156,10 +158,39 @@ private:
     void keep_tables(const RowsInForce& rows, Effects& out);
     void finish_sweep(std::string outcome, base::Instant now, Effects& out);
     void retry_later(std::string reason, base::Instant now);
-    [[nodiscard]] bool passes_guard(base::Instant now, Effects& out);
     [[nodiscard]] bool waits_for_silent_sm(base::Instant now, Effects& out);
+    [[nodiscard]] bool looks_for_who_asked(base::Instant now, Effects& out);
+    void look_again_first(const std::string& text, base::Instant now, Effects& out);
     [[nodiscard]] bool local_port_ready(base::Instant now, Effects& out);
     void set_mode(fabric::SmMode mode, std::string text);
+
+    // Mastership.
+    [[nodiscard]] const fabric::Fabric* latest_fabric() const;
+    [[nodiscard]] mad::SmInfo own_sm_info() const;
+    [[nodiscard]] std::string sm_name(mad::Guid guid) const;
+    void on_sm_info(const mad::WireMad& wire, const mad::Smp& smp, base::Instant now, Effects& out);
+    [[nodiscard]] bool meets_master(mad::Guid guid);
+    void tell_untrusted(mad::Guid guid, std::string_view what, base::Instant now, Effects& out);
+    [[nodiscard]] bool ask_sm(mad::Guid guid, Ask what, std::uint32_t modifier, const mad::SmInfo& shown);
+    void poll_sms(base::Instant now, Effects& out);
+    void hear_sms(base::Instant now, Effects& out);
+    void send_priority_trap(Effects& out);
+    void want_priority_trap(Effects& out);
+    [[nodiscard]] bool settle_mastership(const std::vector<fabric::OtherSm>& others, base::Instant now,
+                                         Effects& out);
+    [[nodiscard]] bool settle_light(const std::vector<fabric::OtherSm>& others, base::Instant now,
+                                    Effects& out);
+    void show_sms(const std::vector<fabric::OtherSm>& others);
+    void act_on(const Election::Step& step, base::Instant now, Effects& out);
+    void abandon_look(const std::string& why, base::Instant now, Effects& out);
+    void look_anew(const Election::Step& step, base::Instant now, Effects& out);
+    void forget_mastership();
+    [[nodiscard]] fabric::Mastership mastership() const;
+    void tell_stuck(base::Instant now, Effects& out);
+    void tell_role(const Election::Step& step, base::Instant now, Effects& out);
+    /// The fabric is as another master left it: its LIDs and tables are the ones that clients use.
+    [[nodiscard]] bool inherits() const;
+    [[nodiscard]] std::shared_ptr<const routing::Routes> tables_in_force() const;
 
     // Phase accounting.
     void begin_phase(std::string name, base::Instant now);
@@ -171,7 +202,6 @@ private:
     // MADs that are not answers.
     void on_request(const mad::WireMad& mad, base::Instant now, Effects& out);
     void on_trap(const mad::WireMad& wire, const mad::Smp& smp, base::Instant now, Effects& out);
-    void on_sm_info(const mad::WireMad& wire, const mad::Smp& smp, Effects& out);
     [[nodiscard]] fabric::PortRef port_of(mad::Lid lid) const;
 
     // Reports.
@@ -242,9 +272,20 @@ private:
     AcknowledgedPorts acknowledged_;
     std::set<std::pair<mad::Guid, mad::PortNum>> refusals_told_;  ///< since the configuration was read
     mad::Lid sm_lid_{};
-    bool guard_passed_ = false;
+    Election election_;
     std::uint32_t guard_waits_ = 0;
-    bool other_master_ = false;
+    std::set<mad::Guid> heard_;       ///< SMs that asked for our SMInfo while we were discovering; 0: no name
+    std::set<mad::Guid> looked_for_;  ///< SMs that made themselves heard, and for whom we have looked since
+    std::vector<mad::Completion> sm_answers_;  ///< to be looked at
+    mad::Guid poll_asked_{};                   ///< whom the poll under way asked
+    std::uint64_t sm_answers_sent_ = 0;        ///< to questions for our SMInfo
+    std::uint32_t trap_sends_left_ = 0;
+    std::uint32_t trap_tid_ = 0x53000000;
+    std::set<mad::Guid> untrusted_told_;
+    bool stuck_told_ = false;
+    std::string role_text_ = "not known yet";
+    fabric::OtherSm role_whom_;  ///< whom the text names
+    base::WallTime role_since_{};
     bool in_force_known_ = false;  ///< the last programming run ended without a table left in doubt
 
     TrapGate traps_;

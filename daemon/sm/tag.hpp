@@ -45,6 +45,9 @@ enum class Ask : std::uint8_t {
     active_check,
     bounce,
     reregister,
+    poll_sm,
+    hand_over,
+    acknowledge,
 };
 
 /// 8 bits kind, 8 bits port, 16 bits epoch, 32 bits index (node, probe or operation).

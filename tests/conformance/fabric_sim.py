@@ -97,15 +97,15 @@ def osmtest_complaints(log):
 class OpenSm:
     """OpenSM, started through START(command, output, **environment), which returns the process."""
 
-    def __init__(self, start, opensm, folder, *options):
+    def __init__(self, start, opensm, folder, *options, config=""):
         programs, libraries = opensm
         os.makedirs(folder)
         self.folder, self.log = folder, os.path.join(folder, "opensm.log")
         self.output = os.path.join(folder, "opensm.out")
-        config = os.path.join(folder, "opensm.conf")
-        with open(config, "w", encoding="ascii") as file:
-            file.write("force_log_flush TRUE\n")  # unflushed, SUBNET UP stays unsaid
-        self.process = start([os.path.join(programs, "opensm"), "-F", config, "-f", self.log, *options], self.output,
+        path = os.path.join(folder, "opensm.conf")
+        with open(path, "w", encoding="ascii") as file:
+            file.write("force_log_flush TRUE\n" + config)  # unflushed, SUBNET UP stays unsaid
+        self.process = start([os.path.join(programs, "opensm"), "-F", path, "-f", self.log, *options], self.output,
                              OSM_CACHE_DIR=folder, OSM_TMP_DIR=folder, LD_LIBRARY_PATH=libraries)
 
     def words(self):

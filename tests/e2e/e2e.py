@@ -127,6 +127,16 @@ class Commands(Fabric):
         for word in ("minhop serves", "full sweep", "discover", "program", "database", "all reach each other"):
             self.assertIn(word, text)
 
+    def test_sms(self):
+        self.up()
+        answer = self.ask("sms")
+        self.assertEqual((answer["role"], len(answer["sms"])), ("master", 1))
+        self.assertEqual((answer["sms"][0]["this"], answer["sms"][0]["state"]), (True, "master"))
+        text = self.run_cli("sms").stdout
+        for word in ("PRIORITY", "master since", "nobody else is master"):
+            self.assertIn(word, text)
+        self.assertIn("priority 0, master", self.run_cli("status").stdout)
+
     def test_lists(self):
         self.up()
         for name, count in (("nodes", 14), ("switches", 6), ("hosts", 8), ("links", 16), ("lids", 14), ("isolated", 0)):

@@ -27,19 +27,33 @@ bool is_set(const mad::Smp& smp) {
 }  // namespace
 
 Lab::Lab(routing::Netlist netlist, LabOptions options)
-    : sim(std::move(netlist), options.sim), options_(std::move(options)) {
+    : Lab(std::make_shared<Shared>(std::move(netlist), options.sim), options) {
+    sim.set_observer([shared = shared_.get()](base::Instant at, std::uint32_t node, const mad::Smp& request,
+                                              mad::MadStatus status) {
+        for (Lab* lab : shared->labs) {
+            lab->observe(at, node, request, status);
+        }
+    });
+}
+
+Lab::Lab(Lab& beside, LabOptions options) : Lab(beside.shared_, std::move(options)) {}
+
+Lab::Lab(std::shared_ptr<Shared> shared, LabOptions options)
+    : shared_(std::move(shared)), sim(shared_->sim), now(shared_->now), options_(std::move(options)) {
+    shared_->labs.push_back(this);
     options_.config.routing.threads = 1;
     trace_ = std::getenv("IBF_LAB_TRACE") != nullptr;
     client =
         sim.join(options_.at, options_.port, [this](mad::WireMad&& mad) { inbox_.push_back(std::move(mad)); })
             .value();
-    sim.set_observer([this](base::Instant at, std::uint32_t node, const mad::Smp& request,
-                            mad::MadStatus status) { observe(at, node, request, status); });
 }
 
 Lab::Lab(routing::Netlist netlist) : Lab(std::move(netlist), LabOptions{}) {}
 
-Lab::~Lab() = default;
+Lab::~Lab() {
+    sim.leave(client);
+    std::erase(shared_->labs, this);
+}
 
 // --- the SM's life
 // ----------------------------------------------------------------------------------------------
@@ -106,6 +120,8 @@ void Lab::execute(sm::Effects& effects) {
                                    header->method == static_cast<std::uint8_t>(mad::Method::trap_repress))) {
                         sent_unasked.push_back(e.mad);
                     }
+                    const bool set = header && header->method == static_cast<std::uint8_t>(mad::Method::set);
+                    own_sets_ += set && header->attribute != mad::Attribute::sm_info ? 1U : 0U;
                     sim.send(client, e.mad, now);
                 },
                 [&](sm::ComputeRoutes& e) {
@@ -178,8 +194,8 @@ void Lab::note_sweeps() {
 /// Goes to the next instant at which anything happens; false where none comes up to `until`.
 bool Lab::step(base::Instant until) {
     std::optional<base::Instant> next = sim.next_event();
-    if (sm) {
-        const auto deadline = sm->next_deadline();
+    for (const Lab* lab : shared_->labs) {
+        const auto deadline = lab->sm ? lab->sm->next_deadline() : std::nullopt;
         next = next && deadline ? std::min(*next, *deadline) : next ? next : deadline;
     }
     if (!next || *next > until) {
@@ -189,6 +205,13 @@ bool Lab::step(base::Instant until) {
     }
     now = std::max(now, *next);
     sim.advance(now);
+    for (Lab* lab : shared_->labs) {
+        lab->take_inbox();
+    }
+    return true;
+}
+
+void Lab::take_inbox() {
     sm::Effects effects;
     while (sm && !inbox_.empty()) {
         mad::WireMad mad = std::move(inbox_.front());
@@ -205,7 +228,6 @@ bool Lab::step(base::Instant until) {
         sm->on_time(now, effects);
         execute(effects);
     }
-    return true;
 }
 
 void Lab::advance(base::Duration duration) {
@@ -314,6 +336,7 @@ void Lab::forget_counts() {
     sweeps_.clear();
     announced.clear();
     sent_unasked.clear();
+    own_sets_ = 0;
 }
 
 std::size_t Lab::events(const std::string& kind) const {

@@ -1,9 +1,10 @@
 // DOC: a subnet manager and a simulated fabric in one virtual time.
 //
-// A Lab owns a Simulator and, between start() and stop() or kill(), a SubnetManager joined to it. Effects are
-// executed where they arise: MADs go to the simulator, routes are computed at once by one thread, records go
-// to a db::Stored in memory, so that the next start() finds what a restarted daemon would find: also that an
-// SA had clients, which here it has none. Nothing waits for real time.
+// A Lab has a Simulator and, between start() and stop() or kill(), a SubnetManager joined to it. Labs that
+// are made beside another share its fabric and its time: whichever is told to go on, all of them do. Effects
+// are executed where they arise: MADs go to the simulator, routes are computed at once by one thread, records
+// go to a db::Stored in memory, so that the next start() finds what a restarted daemon would find: also that
+// an SA had clients, which here it has none. Nothing waits for real time.
 //
 // With IBF_LAB_TRACE in the environment every event and sweep is printed with its virtual time.
 //
@@ -38,6 +39,8 @@ class Lab {
 public:
     Lab(routing::Netlist netlist, LabOptions options);
     explicit Lab(routing::Netlist netlist);
+    /// One more SM on the same fabric.
+    Lab(Lab& beside, LabOptions options);
     ~Lab();
     Lab(const Lab&) = delete;
     Lab& operator=(const Lab&) = delete;
@@ -65,6 +68,8 @@ public:
     [[nodiscard]] std::uint64_t sets(mad::Attribute attribute) const;
     [[nodiscard]] std::uint64_t gets(mad::Attribute attribute) const;
     [[nodiscard]] std::uint64_t all_sets() const;
+    /// Sets that this SM sent, SMInfo's left out: those address no device. Of the fabric: sets().
+    [[nodiscard]] std::uint64_t own_sets() const { return own_sets_; }
     [[nodiscard]] std::uint64_t sweeps(const std::string& scope) const;  ///< finished since forget_counts()
     void forget_counts();
     [[nodiscard]] std::size_t events(const std::string& kind) const;
@@ -87,12 +92,23 @@ public:
     /// Sees, and may spoil, each MAD on its way to the SM; false: it is lost.
     std::function<bool(mad::WireMad&)> on_deliver;
 
-    sim::Simulator sim;
+private:
+    /// What labs on one fabric share.
+    struct Shared {
+        Shared(routing::Netlist netlist, const sim::SimOptions& options) : sim(std::move(netlist), options) {}
+        sim::Simulator sim;
+        base::Instant now{};
+        std::vector<Lab*> labs;
+    };
+    std::shared_ptr<Shared> shared_;
+
+public:
+    sim::Simulator& sim;
+    base::Instant& now;
     sim::Simulator::ClientId client = 0;
     db::Stored stored;
     bool clients_known =
         false;  ///< the next start() finds what clients left with the SA; so it does once an SM was up
-    base::Instant now{};
     std::unique_ptr<sm::SubnetManager> sm;
     std::vector<fabric::EventRecord> announced;
     std::vector<mad::WireMad>
@@ -101,7 +117,9 @@ public:
     std::set<std::uint32_t> dead;  ///< nodes whose agents were killed by inject()
 
 private:
+    Lab(std::shared_ptr<Shared> shared, LabOptions options);
     void execute(sm::Effects& effects);
+    void take_inbox();
     void persist(const db::Batch& batch);
     void observe(base::Instant at, std::uint32_t node, const mad::Smp& request, mad::MadStatus status);
     void check_block(std::uint32_t node, std::uint32_t block);
@@ -115,6 +133,7 @@ private:
     std::map<mad::Attribute, std::uint64_t> gets_;
     std::map<std::string, std::uint64_t> sweeps_;
     std::uint64_t sweeps_seen_ = 0;
+    std::uint64_t own_sets_ = 0;
     bool watch_loops_ = false;
     bool trace_ = false;
     std::vector<std::string> loops_;

@@ -207,6 +207,38 @@ TEST_F(HandleTest, BeforeThereIsAFabricTheReasonIsGiven) {
     EXPECT_NE(answer.body["error"]["message"].get<std::string>().find("mlx5_0/1 has no link"), std::string::npos);
 }
 
+TEST_F(HandleTest, SmsAreThisOneAndTheOthersWithWhyOneIsMaster) {
+    auto fabric = std::make_shared<fabric::Fabric>(*snapshot_.fabric);
+    fabric::OtherSm other;
+    other.guid = mad::Guid{77};
+    other.priority = 9;
+    other.state = mad::SmState::master;
+    other.trust = fabric::SmTrust::foreign;
+    other.at = {1, mad::PortNum{1}};
+    fabric->sms = {other, other};
+    fabric->sms[1].guid = mad::Guid{78};
+    fabric->sms[1].answered = false;
+    snapshot_.fabric = fabric;
+    snapshot_.mastership.state = mad::SmState::standby;
+    snapshot_.mastership.role = "standby";
+    snapshot_.mastership.why = "standby: it is master";
+    snapshot_.mastership.polled = other.guid;
+    snapshot_.mastership.missed = 2;
+    const Json answer = get("/v1/sms").body;
+    EXPECT_EQ(answer["role"], "standby");
+    EXPECT_EQ(answer["why"], "standby: it is master");
+    EXPECT_EQ(answer["poll"]["missed"], 2);
+    ASSERT_EQ(answer["sms"].size(), 3U);
+    EXPECT_EQ(answer["sms"][0]["this"], true);
+    EXPECT_EQ(answer["sms"][0]["state"], "standby");
+    EXPECT_EQ(answer["sms"][1]["state"], "master");
+    EXPECT_EQ(answer["sms"][1]["sm_key"], "foreign");
+    EXPECT_EQ(answer["sms"][1]["same_key"], false);
+    EXPECT_EQ(answer["sms"][1]["polled"], true);
+    EXPECT_EQ(answer["sms"][2]["state"], "silent");
+    EXPECT_EQ(ask(fabric::Snapshot{}, "GET", "/v1/sms").body["sms"].size(), 1U) << "before any sweep";
+}
+
 TEST_F(HandleTest, CommandsComeBackForTheCore) {
     snapshot_.sweeps.push_back({});
     snapshot_.sweeps.front().id = 41;

@@ -12,12 +12,12 @@ using mad::SaMethod;
 class DeskBench : public SaBench {
 public:
     DeskBench() : SaBench(t2()), desk(config, sa::DeskLimits{}, mad::RmppLimits{}) {
-        show(fabric::SmMode::up);
+        show(mad::SmState::master);
     }
 
-    void show(fabric::SmMode mode) {
+    void show(mad::SmState state) {
         auto snapshot = std::make_shared<fabric::Snapshot>(lab.snapshot());
-        snapshot->mode = mode;
+        snapshot->mastership.state = state;
         desk.show(std::make_shared<sa::View>(snapshot), std::make_shared<fabric::SaTables>());
     }
     mad::WireMad wire(mad::SaMad mad, std::uint16_t lid, std::uint64_t tid) {
@@ -171,7 +171,7 @@ TEST(Desk, IsSilentWhereItIsNotTheMastersAndToAForeignKey) {
     mad::SaMad foreign = bench.path();
     foreign.sm_key = 77;
     bench.desk.on_mad(bench.wire(foreign, 3, 1), bench.now, bench.out);
-    bench.show(fabric::SmMode::standby);
+    bench.show(mad::SmState::standby);
     bench.desk.on_mad(bench.wire(bench.path(), 3, 2), bench.now, bench.out);
     bench.serve_all();
     EXPECT_TRUE(bench.out.wire.empty());
