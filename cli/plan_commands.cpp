@@ -150,7 +150,7 @@ base::Result<double> failing_share(const std::string& text) {
 struct Subject {
     routing::Topology topology;
     std::uint64_t failed_links = 0;
-    std::vector<routing::EndPortIndex> hosts;  ///< whose traffic is looked at, in tree order
+    std::vector<routing::EndPortIndex> hosts;  ///< whose traffic is looked at, in their usual order
 };
 
 base::Result<Subject> read_fabric(const PlanOptions& options) {
@@ -173,7 +173,7 @@ base::Result<Subject> read_fabric(const PlanOptions& options) {
     Subject subject;
     subject.topology = std::move(*topology);
     subject.failed_links = links - netlist->link_count();
-    subject.hosts = routing::tree_order(subject.topology, options.threads);
+    subject.hosts = routing::usual_order(subject.topology, options.threads);
     return subject;
 }
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <numeric>
 #include <optional>
 
 #include "base/prng.hpp"
+#include "routing/coordinates.hpp"
 #include "routing/graph.hpp"
 #include "routing/parallel.hpp"
 #include "routing/verify_tables.hpp"
@@ -208,15 +210,36 @@ PatternFigures lay_series(const TableView& view, const Series& series, unsigned 
     return figures;
 }
 
+/// Switches by coordinates, the last dimension fastest; none if the fabric is no grid.
+std::vector<std::uint32_t> grid_order(const Topology& topology, const Graph& graph) {
+    std::vector<std::uint32_t> order;
+    if (const auto found = find_grids(topology, graph)) {
+        for (const Grid& grid : found->grids) {
+            std::copy_if(grid.switches.begin(), grid.switches.end(), std::back_inserter(order),
+                         [](std::uint32_t at) { return at != kNoIndex; });
+        }
+    }
+    return order;
+}
+
+/// Switches leaf by leaf, pod by pod, as engines number them.
+std::vector<std::uint32_t> tree_order(const Graph& graph, unsigned threads) {
+    if (const auto distances = hop_distances(graph, threads)) {
+        return switch_order(graph, *distances, heights_from_hosts(graph, *distances));
+    }
+    // Without distances (a fabric too wide for any engine) the order of indices has to do.
+    std::vector<std::uint32_t> order(graph.switch_count());
+    std::iota(order.begin(), order.end(), 0U);
+    return order;
+}
+
 }  // namespace
 
-std::vector<EndPortIndex> tree_order(const Topology& topology, unsigned threads) {
+std::vector<EndPortIndex> usual_order(const Topology& topology, unsigned threads) {
     const Graph graph = make_graph(topology, {});
-    std::vector<std::uint32_t> switches(graph.switch_count());
-    std::iota(switches.begin(), switches.end(), 0U);
-    // Without distances (a fabric too wide for any engine) the order of indices has to do.
-    if (const auto distances = hop_distances(graph, threads)) {
-        switches = switch_order(graph, *distances, heights_from_hosts(graph, *distances));
+    std::vector<std::uint32_t> switches = grid_order(topology, graph);
+    if (switches.empty()) {
+        switches = tree_order(graph, threads);
     }
     const std::vector<std::vector<std::uint32_t>> attached = attached_end_ports(topology);
     std::vector<EndPortIndex> order;

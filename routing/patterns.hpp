@@ -21,14 +21,13 @@ namespace ibf::routing {
 
 enum class Pattern : std::uint8_t {
     /// End port i sends to i + k, for every displacement k from 1 to N-1: what the collectives of MPI are
-    /// made
-    /// of (Zahavi, JPDC 72, 2012). `hosts` in tree order give the figure that fat-tree routing aims at.
+    /// made of (Zahavi, JPDC 72, 2012). `hosts` in their usual order give the figure that routing aims at.
     shift,
     /// Random permutations; who would send to itself is silent.
     permutation,
     /// Random perfect matchings, both directions at once. Their bandwidth is the effective bisection
-    /// bandwidth
-    /// (Hoefler, Schneider and Lumsdaine, 2008, and their simulator ORCS). Of an odd number one stays idle.
+    /// bandwidth (Hoefler, Schneider and Lumsdaine, 2008, and their simulator ORCS). Of an odd number one
+    /// stays idle.
     matching,
 };
 
@@ -47,11 +46,12 @@ struct PatternFigures {
     std::uint64_t lost_flows = 0;  ///< did not arrive: no bandwidth, no load
 };
 
-/// All end ports that can send and be sent to, leaf by leaf, pod by pod, by switch port: as engines number
-/// them.
-[[nodiscard]] std::vector<EndPortIndex> tree_order(const Topology& topology, unsigned threads);
+/// All end ports that can send and be sent to, in the order in which a scheduler that knows the fabric gives
+/// out ranks: on a grid (coordinates.hpp) by coordinates, the last dimension fastest; else leaf by leaf, pod
+/// by pod, as engines number them. Those of one switch by port.
+[[nodiscard]] std::vector<EndPortIndex> usual_order(const Topology& topology, unsigned threads);
 
-/// REQUIRES: each of `hosts` hangs off a switch and has a LID (as those of tree_order() do).
+/// REQUIRES: each of `hosts` hangs off a switch and has a LID (as those of usual_order() do).
 [[nodiscard]] PatternFigures lay_pattern(Pattern pattern, const Topology& topology, const Routes& routes,
                                          std::span<const EndPortIndex> hosts, const PatternOptions& options);
 

@@ -51,7 +51,7 @@ Topology rails() {
 
 struct HostList : testing::Test {
     Topology topology = rails();
-    std::vector<EndPortIndex> all = tree_order(topology, 1);
+    std::vector<EndPortIndex> all = usual_order(topology, 1);
 
     /// "node-1 mlx5_0/1 login/1": what the text stands for.
     [[nodiscard]] std::string read(std::string_view text) const {

@@ -139,22 +139,35 @@ TEST(Patterns, FewerThanTwoHosts) {
     }
 }
 
-TEST(Patterns, TreeOrderGoesLeafByLeaf) {
-    const Topology topology = generated("fat-tree:radix=4,levels=3");
-    const std::vector<EndPortIndex> order = tree_order(topology, 2);
-    ASSERT_EQ(order.size(), 16U);
-    for (std::uint32_t place = 0; place < order.size(); ++place) {
-        // The generator draws hosts leaf by leaf, pod by pod.
-        EXPECT_EQ(topology.end_ports[order[place].value()].name,
-                  "host-00" + std::string(place < 9 ? "0" : "") + std::to_string(place + 1));
+// The generator draws the hosts of trees leaf by leaf, pod by pod, those of grids by coordinates.
+TEST(Patterns, UsualOrderIsThatOfLeavesOrOfCoordinates) {
+    for (const char* spec :
+         {"fat-tree:radix=4,levels=3", "torus:3x5x6,hosts=2", "mesh:4x3,hosts=1", "hyperx:5x4"}) {
+        const Topology topology = generated(spec);
+        std::vector<std::string> names;
+        for (const EndPortIndex host : usual_order(topology, 2)) {
+            names.push_back(topology.end_ports[host.value()].name);
+        }
+        ASSERT_EQ(names.size(), topology.end_ports.size()) << spec;
+        EXPECT_TRUE(std::is_sorted(names.begin(), names.end()))
+            << spec << ": " << fmt::format("{}", fmt::join(names, " "));
     }
+}
+
+TEST(Patterns, UsualOrderOfADamagedTorusIsStillThatOfCoordinates) {
+    const Topology topology = generated("torus:5x6x7,hosts=2,missing-links=0.02,seed=3");
+    std::vector<std::string> names;
+    for (const EndPortIndex host : usual_order(topology, 2)) {
+        names.push_back(topology.end_ports[host.value()].name);
+    }
+    EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
 }
 
 TEST(Patterns, FullTreesShiftWithoutContention) {
     for (const char* spec :
          {"fat-tree:radix=8,levels=2", "fat-tree:radix=8,levels=3", "fat-tree:radix=4,levels=4"}) {
         const Topology topology = generated(spec);
-        const std::vector<EndPortIndex> hosts = tree_order(topology, 2);
+        const std::vector<EndPortIndex> hosts = usual_order(topology, 2);
         for (const char* engine : {"minhop", "updn"}) {
             const PatternFigures shift =
                 lay_pattern(Pattern::shift, topology, routes_of(engine, topology), hosts, {.threads = 2});
@@ -167,7 +180,7 @@ TEST(Patterns, FullTreesShiftWithoutContention) {
 
 TEST(Patterns, JobOnOneLeafLoadsNothing) {
     const Topology topology = generated("fat-tree:radix=8,levels=2");
-    std::vector<EndPortIndex> hosts = tree_order(topology, 2);
+    std::vector<EndPortIndex> hosts = usual_order(topology, 2);
     hosts.resize(4);
     const Routes routes = routes_of("updn", topology);
     for (const Pattern pattern : {Pattern::shift, Pattern::permutation, Pattern::matching}) {
@@ -179,8 +192,8 @@ TEST(Patterns, JobOnOneLeafLoadsNothing) {
 
 TEST(Patterns, SameFiguresOnAnyNumberOfThreads) {
     const Topology topology = generated("fat-tree:radix=8,levels=3,missing-links=0.1,seed=4");
-    const std::vector<EndPortIndex> hosts = tree_order(topology, 1);
-    EXPECT_EQ(hosts, tree_order(topology, 2));
+    const std::vector<EndPortIndex> hosts = usual_order(topology, 1);
+    EXPECT_EQ(hosts, usual_order(topology, 2));
     const Routes routes = routes_of("updn", topology);
     for (const Pattern pattern : {Pattern::shift, Pattern::permutation, Pattern::matching}) {
         const PatternFigures one = lay_pattern(pattern, topology, routes, hosts, {.threads = 1});
@@ -195,7 +208,7 @@ TEST(Patterns, SameFiguresOnAnyNumberOfThreads) {
 
 TEST(Patterns, SeedsAreWhatDrawsFollowFrom) {
     const Topology topology = generated("fat-tree:radix=8,levels=3");
-    const std::vector<EndPortIndex> hosts = tree_order(topology, 2);
+    const std::vector<EndPortIndex> hosts = usual_order(topology, 2);
     const Routes routes = routes_of("updn", topology);
     const auto bandwidth = [&](std::uint64_t seed) {
         return lay_pattern(Pattern::matching, topology, routes, hosts, {.seed = seed, .threads = 2})
@@ -208,7 +221,7 @@ TEST(Patterns, SeedsAreWhatDrawsFollowFrom) {
 
 TEST(Patterns, SampledShiftsAreSomeOfAll) {
     const Topology topology = generated("fat-tree:radix=8,levels=3,missing-links=0.1,seed=4");
-    const std::vector<EndPortIndex> hosts = tree_order(topology, 2);
+    const std::vector<EndPortIndex> hosts = usual_order(topology, 2);
     const Routes routes = routes_of("updn", topology);
     const auto shift = [&](std::uint64_t seed, std::uint32_t most, std::uint32_t draws) {
         return lay_pattern(Pattern::shift, topology, routes, hosts,
@@ -275,7 +288,7 @@ TEST(Patterns, AgreeWithFollowingEveryPath) {
                                               .lmc = static_cast<std::uint8_t>(seed % 3)}
                                       .make();
         const Routes routes = routes_of("updn", topology);
-        const std::vector<EndPortIndex> hosts = tree_order(topology, 2);
+        const std::vector<EndPortIndex> hosts = usual_order(topology, 2);
         ASSERT_EQ(hosts.size(), 2U * switches);
         const PatternFigures fast = lay_pattern(Pattern::shift, topology, routes, hosts, {.threads = 2});
         const PatternFigures slow = shift_slowly(topology, routes, hosts);

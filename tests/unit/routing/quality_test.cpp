@@ -73,7 +73,7 @@ TEST(Quality, AgreesWithCountingEveryPath) {
 TEST(Quality, AllToAllOfAJob) {
     const Topology topology = generated("fat-tree:radix=8,levels=2");
     const Routes routes = routes_of("updn", topology);
-    const std::vector<EndPortIndex> order = tree_order(topology, 2);
+    const std::vector<EndPortIndex> order = usual_order(topology, 2);
     // One leaf: nothing between switches.
     const Quality leaf = measure_quality(topology, routes, std::span(order).first(4), 2);
     EXPECT_EQ(leaf.max_link_load, 0U);
