@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace ibf::base {
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -23,6 +25,20 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
         }
     }
     return row[b.size()];
+}
+
+std::string quote(std::string_view word) {
+    constexpr std::size_t kShown = 64;
+    std::string text = "'";
+    for (const char c : word.substr(0, kShown)) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte < 0x20 || byte == 0x7F) {
+            text += fmt::format("\\x{:02x}", byte);
+        } else {
+            text += c;
+        }
+    }
+    return text + (word.size() > kShown ? "...'" : "'");
 }
 
 }  // namespace ibf::base

@@ -21,6 +21,11 @@ std::string rate_text(const Json& row) {
                        row["rate_gbps"].get<double>());
 }
 
+/// What both ends of a link that runs below it could do.
+std::string possible_text(const Json& row) {
+    return row.contains("could") ? field_text(row, "could") : "-";
+}
+
 Column rate_column() { return {"RATE", &rate_text, Align::left}; }
 
 /// "leaf-01/17": node and port as one word.
@@ -98,8 +103,8 @@ std::vector<ListCommand> list_commands() {
          "ibfabric ports --node leaf-01 --show down"},
         {"links", "Cables, each once", "/v1/links", "links",
          {end_column("FROM", "a", "a_port"), end_column("TO", "b", "b_port"), text_column("STATE", "state"),
-          rate_column(), number_column("MTU", "mtu")},
-         "ibfabric links --show switches"},
+          rate_column(), {"COULD", &possible_text, Align::left}, number_column("MTU", "mtu")},
+         "ibfabric links --show slow"},
         {"lids", "Who owns which LID", "/v1/lids", "lids",
          {number_column("LID", "lid"), number_column("LAST", "last"), text_column("OWNER", "owner"),
           text_column("TYPE", "type"), number_column("PORT", "port"), text_column("NODE", "node")},
@@ -136,9 +141,9 @@ void add_filters(CLI::App& sub, const std::string& name, ListOptions& options) {
     if (by_node) {
         sub.add_option("--node", options.node, "Only this node (name, GUID or LID; /N at the end picks a port)")
             ->type_name("NODE");
-        const std::vector<std::string> choices = name == "ports"
-                                                     ? std::vector<std::string>{"all", "linked", "down", "inactive"}
-                                                     : std::vector<std::string>{"all", "switches", "hosts", "inactive"};
+        const std::vector<std::string> choices =
+            name == "ports" ? std::vector<std::string>{"all", "linked", "down", "inactive"}
+                            : std::vector<std::string>{"all", "switches", "hosts", "inactive", "slow"};
         sub.add_option("--show", options.show, "Which of them")->check(CLI::IsMember(choices));
     }
 }

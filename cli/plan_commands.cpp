@@ -26,7 +26,9 @@
 #include "routing/lft_dump.hpp"
 #include "routing/netlist.hpp"
 #include "routing/patterns.hpp"
+#include "routing/preference_files.hpp"
 #include "routing/routes.hpp"
+#include "routing/text_file.hpp"
 
 namespace ibf::cli {
 namespace {
@@ -38,6 +40,8 @@ struct PlanOptions {
     std::vector<std::string> engines;
     std::vector<std::string> roots;
     std::string lfts;
+    std::string slow_links;
+    routing::PreferencePaths preferences;
     unsigned lmc = 0;
     unsigned vls = routing::RouteOptions{}.vls_max;
     unsigned threads = 0;
@@ -70,6 +74,27 @@ base::Result<routing::LftDump> read_lfts(const std::string& path) {
                 : base::fail(base::ErrorKind::usage, fmt::format("{}: {}", path, lfts.error().message));
 }
 
+base::Result<routing::Preferences> read_preferences(const PlanOptions& options) {
+    routing::Preferences out;
+    for (const routing::SlowLinksWord& one : routing::kSlowLinksWords) {
+        out.slow_links = one.word == options.slow_links ? one.means : out.slow_links;
+    }
+    for (const routing::PreferenceFile& file : routing::preference_files()) {
+        const std::string& path = options.preferences.*file.path;
+        if (path.empty()) {
+            continue;
+        }
+        const auto read =
+            routing::read_text_file(path, routing::kGuidFileBytesMax).and_then([&](const std::string& text) {
+                return file.read(text, path, out);
+            });
+        if (!read) {
+            return base::fail(base::ErrorKind::usage, read.error().message);
+        }
+    }
+    return out;
+}
+
 base::Result<routing::RouteOptions> route_options(const PlanOptions& options) {
     routing::RouteOptions out;
     out.engines = options.engines;
@@ -98,6 +123,11 @@ base::Result<routing::RouteOptions> route_options(const PlanOptions& options) {
         }
         out.lfts = std::make_shared<const routing::LftDump>(std::move(*lfts));
     }
+    auto preferences = read_preferences(options);
+    if (!preferences) {
+        return tl::unexpected(preferences.error());
+    }
+    out.preferences = std::move(*preferences);
     return out;
 }
 
@@ -346,6 +376,22 @@ Exit run_generate(const std::string& spec, const std::string& path, const Sessio
     return Exit::ok;
 }
 
+void add_preferences(CLI::App& plan, PlanOptions& options) {
+    std::vector<std::string> words;
+    for (const routing::SlowLinksWord& one : routing::kSlowLinksWords) {
+        words.emplace_back(one.word);
+    }
+    plan.add_option("--slow-links", options.slow_links,
+                    fmt::format("What becomes of links that run below what both ends can do: {}",
+                                fmt::join(words, ", ")))
+        ->type_name("WORD")
+        ->check(CLI::IsMember(words));
+    for (const routing::PreferenceFile& file : routing::preference_files()) {
+        plan.add_option(std::string(file.flag), options.preferences.*file.path, std::string(file.help))
+            ->type_name("FILE");
+    }
+}
+
 void add_plan_command(CLI::App& app, Action& chosen) {
     const auto options = std::make_shared<PlanOptions>();
     CLI::App* plan =
@@ -392,6 +438,7 @@ void add_plan_command(CLI::App& app, Action& chosen) {
     plan->add_option("--dump", options->dump,
                      "Folder to write the fabric and the tables to, as 'export --format opensm-dumps' does")
         ->type_name("DIR");
+    add_preferences(*plan, *options);
     plan->add_flag("--allow-credit-loops", options->allow_credit_loops, "Accept routes that could lock up");
     plan->add_flag("--connect-roots", options->connect_roots, "Route between up/down roots too");
     plan->footer(

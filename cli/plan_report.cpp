@@ -34,6 +34,7 @@ Json routes_json(const routing::Routes& routes, const routing::Verdict& verdict)
     out["pairs_checked"] = verdict.pairs_checked;
     out["switch_pairs_unreachable"] = verdict.switch_pairs_unreachable;
     out["hash"] = fmt::format("{:016x}", routes.hash());
+    out["remark"] = routes.remark;
     return out;
 }
 
@@ -116,6 +117,12 @@ std::string attempt_text(const Json& attempt) {
                                     seconds_text(attempt["compute_seconds"]),
                                     seconds_text(attempt["verify_seconds"]))
                       : fmt::format("{} refused: {}", field_text(attempt, "engine"), why);
+}
+
+/// "ftree: has no use for hop_weights_file"; empty where the engine left nothing out.
+std::string remark_text(const Json& plan) {
+    const std::string remark = plan.value("remark", "");
+    return remark.empty() ? remark : fmt::format("{}: {}", field_text(plan, "engine"), remark);
 }
 
 bool has_pattern(const Json& plan, const std::string& word) {
@@ -245,6 +252,9 @@ std::string plan_text(const Json& plan) {
     for (const Json& attempt : plan["attempts"]) {
         add_line(out, "engine", attempt_text(attempt));
     }
+    if (const std::string remark = remark_text(plan); !remark.empty()) {
+        add_line(out, "remark", remark);
+    }
     add_line(out, "lanes", field_text(plan, "vls"));
     add_line(out, "proof",
              fmt::format("{} pairs: {} unreachable, {} loops, {} credit loops; {} switch pairs not served",
@@ -302,6 +312,9 @@ std::string comparison_text(const Json& plans) {
     for (const Json& plan : plans) {
         if (!plan["served"].get<bool>()) {
             out += fmt::format("\n{}\n", attempt_text(plan));
+        }
+        if (const std::string remark = remark_text(plan); !remark.empty()) {
+            out += fmt::format("\n{}\n", remark);
         }
     }
     return out;

@@ -19,10 +19,11 @@ _ibfabric() {
         --show)
             choices="all inactive"
             [[ $command == ports ]] && choices+=" linked down"
-            [[ $command == links ]] && choices+=" switches hosts"
+            [[ $command == links ]] && choices+=" switches hosts slow"
             ;;
         --pattern) choices="shift permutation bisection all" ;;
-        --socket | -o | --output | --hosts | --lfts | --dump)
+        --slow-links) choices="use weigh avoid" ;;
+        --socket | -o | --output | --hosts | --lfts | --dump | --hop-weights | --ignored-ports | --compute-nodes | --io-nodes | --guid-order)
             mapfile -t COMPREPLY < <(compgen -f -- "$current")
             return
             ;;
@@ -37,7 +38,8 @@ _ibfabric() {
             generate) choices+=" --output" ;;
             plan)
                 choices+=" --engine --compare --pattern --hosts --matchings --fail --seed --lmc --vls --threads --root"
-                choices+=" --lfts --dump --allow-credit-loops --connect-roots"
+                choices+=" --lfts --dump --slow-links --hop-weights --ignored-ports --compute-nodes --io-nodes --guid-order"
+                choices+=" --allow-credit-loops --connect-roots"
                 ;;
             events) choices+=" --limit --kind" ;;
             sweeps) choices+=" --limit" ;;

@@ -100,7 +100,7 @@ void Paths::for_each_tree(const std::vector<char>& wanted, unsigned threads, con
             mine.emplace(Scratch{ColumnTree(links_, *rows_), {}});
         }
         for (auto root = static_cast<std::uint32_t>(range.begin); root < range.end; ++root) {
-            sort_by_distance(distances_, switch_count(), root, mine->nearest_first);
+            sort_by_distance({distances_.row(root), switch_count()}, mine->nearest_first);
             for (const ColumnLid& to : columns_.at(root)) {
                 if (wanted[to.lid] != 0) {
                     mine->tree.read(to.lid, root, mine->nearest_first);
@@ -111,18 +111,16 @@ void Paths::for_each_tree(const std::vector<char>& wanted, unsigned threads, con
     });
 }
 
-void sort_by_distance(const ByteMatrix& distances, std::uint32_t count, std::uint32_t root,
-                      std::vector<std::uint32_t>& out) {
-    const std::uint8_t* hops = distances.row(root);
+void sort_by_distance(std::span<const std::uint8_t> hops, std::vector<std::uint32_t>& out) {
     std::array<std::uint32_t, 257> first{};
-    for (std::uint32_t at = 0; at < count; ++at) {
+    for (std::uint32_t at = 0; at < hops.size(); ++at) {
         ++first[hops[at] + 1U];
     }
     for (unsigned hop = 1; hop < first.size(); ++hop) {
         first[hop] += first[hop - 1];
     }
     out.resize(first[kUnreached]);
-    for (std::uint32_t at = 0; at < count; ++at) {
+    for (std::uint32_t at = 0; at < hops.size(); ++at) {
         if (hops[at] != kUnreached) {
             out[first[hops[at]]++] = at;
         }

@@ -100,8 +100,7 @@ private:
     unsigned threads_;
 };
 
-/// Switches by hops from `root`, those that are not reached left out.
-void sort_by_distance(const ByteMatrix& distances, std::uint32_t count, std::uint32_t root,
-                      std::vector<std::uint32_t>& out);
+/// Switches by hops (`hops[s]`, kUnreached: left out), ties by index.
+void sort_by_distance(std::span<const std::uint8_t> hops, std::vector<std::uint32_t>& out);
 
 }  // namespace ibf::routing

@@ -360,7 +360,7 @@ base::Result<Routes> route_dragonfly(const Topology& topology, const Routes* pre
     const Planner planner = [&](const std::shared_ptr<const Graph>&, const UpDown*) -> base::Result<EnginePlan> {
         return group_plan(fabric, hops);
     };
-    base::Result<Routes> routes = build_tables(topology, previous, options.threads, planner);
+    base::Result<Routes> routes = build_tables(topology, previous, options, planner);
     if (routes) {
         routes->engine = kDragonflyName;
         routes->vls = lanes;

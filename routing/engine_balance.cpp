@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 
 #include "routing/links.hpp"
 
@@ -51,8 +50,11 @@ private:
 
 class Balancer {
 public:
-    Balancer(const Graph& graph, const EnginePlan& plan, const DraftRows& rows)
+    Balancer(const Graph& graph, const EnginePlan& plan, const Flows& flows, const DraftRows& rows)
         : graph_(graph),
+          flows_(flows),
+          top_rate_(graph.rates.empty() ? 1 : *std::max_element(graph.rates.begin(), graph.rates.end())),
+          advance_(graph.rates.empty() ? 0 : most_senders(flows)),
           lengths_(*plan.lengths),
           rows_(rows),
           sets_(graph, plan),
@@ -62,11 +64,11 @@ public:
           flow_(graph.switch_count()),
           path_cost_(graph.switch_count()) {}
 
-    void run(const std::vector<FlowTarget>& targets) {
+    void run(Role role) {
         std::uint32_t sorted_for = kNoIndex;
         const auto each_target = [&](const auto& work) {
-            for (const FlowTarget& target : targets) {
-                if (!target.end_port) {
+            for (const FlowTarget& target : flows_.targets) {
+                if (target.role != role) {
                     continue;
                 }
                 if (sorted_for != target.at) {
@@ -77,13 +79,18 @@ public:
             }
         };
         each_target([&](const FlowTarget& target) { lay(target, +1); });
-        const std::uint64_t total = std::accumulate(load_.begin(), load_.end(), std::uint64_t{0});
+        std::uint64_t total = 0;
+        std::uint64_t worst = 0;
+        for (std::uint32_t link = 0; link < load_.size(); ++link) {
+            const std::uint64_t burden = burden_of(link, load_[link]);
+            total += burden;
+            worst = std::max(worst, burden);
+        }
         mean_ = std::max<std::uint64_t>(1, total / std::max<std::size_t>(1, load_.size()));
         for (std::uint32_t link = 0; link < load_.size(); ++link) {
             set_cost(link);
         }
         // Even already (a regular tree), or hardly anything moved in a round: enough.
-        const std::uint64_t worst = load_.empty() ? 0 : *std::max_element(load_.begin(), load_.end());
         bool uneven = worst * kEvenParts > mean_ * (kEvenParts + 1);
         for (int round = 0; round < kRoundsMax && uneven; ++round) {
             moved_ = 0;
@@ -92,7 +99,7 @@ public:
                 choose(target);
                 lay(target, +1);
             });
-            uneven = moved_ * 1000 > targets.size() * order_.size();
+            uneven = moved_ * 1000 > flows_.targets.size() * order_.size();
         }
     }
 
@@ -100,8 +107,14 @@ private:
     static constexpr int kRoundsMax = 3;
     static constexpr std::uint64_t kEvenParts = 10;  ///< worst link within a tenth of the mean
 
+    /// Flows over a link, counted as if it ran at the fastest rate there is.
+    [[nodiscard]] std::uint64_t burden_of(std::uint32_t link, std::uint64_t load) const {
+        return load * top_rate_ / graph_.rate(link);
+    }
+
     void set_cost(std::uint32_t link) {
-        const std::uint64_t level = std::min<std::uint64_t>(load_[link] * 32 / mean_, 1U << 16U);
+        const std::uint64_t burden = burden_of(link, load_[link] + advance_);
+        const std::uint64_t level = std::min<std::uint64_t>(burden * 32 / mean_, 1U << 16U);
         cost_[link] = level * level * level + 1;
     }
 
@@ -124,7 +137,8 @@ private:
 
     /// Adds the flows toward one LID to the links of its in-tree, or takes them off.
     void lay(const FlowTarget& target, int sign) {
-        std::copy(graph_.hosts.begin(), graph_.hosts.end(), flow_.begin());
+        const std::vector<std::uint32_t>& sources = flows_.sources[static_cast<std::size_t>(target.role)];
+        std::copy(sources.begin(), sources.end(), flow_.begin());
         for (auto it = order_.rbegin(); it != order_.rend(); ++it) {
             const std::uint32_t link = link_of(*it, target.lid);
             if (link == kNoIndex || flow_[*it] == 0) {
@@ -170,6 +184,10 @@ private:
     }
 
     const Graph& graph_;
+    const Flows& flows_;
+    std::uint64_t top_rate_;
+    /// Where rates differ, so does what a LID that comes would add: what one brings a busy leaf is counted.
+    std::uint64_t advance_;
     const ByteMatrix& lengths_;
     const DraftRows& rows_;
     CandidateSets sets_;
@@ -185,9 +203,14 @@ private:
 
 }  // namespace
 
-void balance_flows(const Graph& graph, const EnginePlan& plan, const std::vector<FlowTarget>& targets,
-                   const DraftRows& rows) {
-    Balancer(graph, plan, rows).run(targets);
+void balance_flows(const Graph& graph, const EnginePlan& plan, const Flows& flows, const DraftRows& rows) {
+    Balancer balancer(graph, plan, flows, rows);
+    for (const Role role : {Role::compute, Role::io, Role::other}) {
+        if (std::any_of(flows.targets.begin(), flows.targets.end(),
+                        [&](const FlowTarget& target) { return target.role == role; })) {
+            balancer.run(role);
+        }
+    }
 }
 
 }  // namespace ibf::routing

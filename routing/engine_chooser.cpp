@@ -69,8 +69,10 @@ void PortChooser::start(std::uint32_t at) {
     slot_of_ = tables_.find(divider_, slots_);
     group_of_port_.fill(-1);
     for (std::size_t group = 0; group < groups_.size(); ++group) {
-        for (const std::uint8_t port : graph_.ports_of(groups_[group])) {
-            group_of_port_[port] = static_cast<std::int16_t>(group);
+        for (std::uint32_t i = 0; i < groups_[group].port_count; ++i) {
+            const std::uint32_t link = groups_[group].first_port + i;
+            group_of_port_[graph_.ports[link]] = static_cast<std::int16_t>(group);
+            rate_of_port_[graph_.ports[link]] = graph_.rate(link);
         }
     }
     up_ = {};
@@ -133,6 +135,25 @@ void PortChooser::list_ports(Choice& choice) const {
                     choice.ports.push_back(graph_.ports_of(group)[layer]);
                 }
                 more = more || layer + 1 < group.port_count;
+            }
+        }
+    }
+    if (!graph_.rates.empty()) {
+        repeat_by_share(choice.ports);
+    }
+}
+
+void PortChooser::repeat_by_share(std::vector<std::uint8_t>& ports) const {
+    std::vector<std::uint32_t> rates;
+    for (const std::uint8_t port : ports) {
+        rates.push_back(rate_of_port_[port]);
+    }
+    const std::vector<std::uint8_t> shares = shares_of(rates);
+    const std::size_t count = ports.size();
+    for (unsigned round = 1; round < kSharesMost; ++round) {
+        for (std::size_t i = 0; i < count; ++i) {
+            if (round < shares[i]) {
+                ports.push_back(ports[i]);
             }
         }
     }

@@ -1,10 +1,11 @@
 // DOC: which of a switch's candidate ports a destination leaves by.
 //
 // The closed form: destination number t goes to slot (t / divider) mod slots of the switch's up-going ports;
-// candidates that are not all above share the numbers in turn. A chooser serves one switch; it is told the
-// candidate set toward a destination switch, then asked for the ports of single numbers or of whole runs.
-// Sets repeat from one destination to the next, so what a set means is worked out once and kept until it
-// changes.
+// candidates that are not all above share the numbers in turn. Where links run at different rates the slots
+// leave a slower one turns out, and it takes fewer turns: its share is in proportion. A chooser serves one
+// switch; it is told the candidate set toward a destination switch, then asked for the ports of single
+// numbers or of whole runs. Sets repeat from one destination to the next, so what a set means is worked out
+// once and kept until it changes.
 #pragma once
 
 #include <array>
@@ -42,7 +43,14 @@ public:
     void use(const GroupSet& set);  ///< the candidates from now on
     [[nodiscard]] bool any() const { return !choice_->ports.empty(); }
     [[nodiscard]] bool allows(std::uint8_t port) const { return choice_->allowed[port] != 0; }
+    /// Ports, each as often as its rate is worth beside the others'.
     [[nodiscard]] const std::vector<std::uint8_t>& candidates() const { return choice_->ports; }
+    /// True if one more LID burdens port a less than port b; `load`: LIDs that they carry, by port.
+    [[nodiscard]] bool is_lighter(std::uint8_t a, std::uint8_t b,
+                                  const std::array<std::uint32_t, 256>& load) const {
+        return (load[a] + std::uint64_t{1}) * rate_of_port_[b] <
+               (load[b] + std::uint64_t{1}) * rate_of_port_[a];
+    }
 
     // All below REQUIRE any().
 
@@ -59,7 +67,9 @@ private:
     /// What one candidate set means.
     struct Choice {
         GroupSet set{};
-        std::vector<std::uint8_t> ports;          ///< first links of all groups, then second links, ...
+        /// First links of all groups, then second links, ...; where rates differ those with more shares
+        /// again.
+        std::vector<std::uint8_t> ports;
         std::array<std::uint8_t, 256> allowed{};  ///< by port
         bool upward = false;                      ///< the slots serve
         bool whole = false;                       ///< and each slot's port is a candidate
@@ -70,6 +80,7 @@ private:
 
     void work_out(Choice& choice, const GroupSet& set);
     void list_ports(Choice& choice) const;
+    void repeat_by_share(std::vector<std::uint8_t>& ports) const;
     void fill_slots(const TargetRun& run, std::uint8_t* out) const;
 
     const Graph& graph_;
@@ -81,6 +92,7 @@ private:
     std::uint32_t slots_ = 0;
     const std::uint8_t* slot_of_ = nullptr;
     std::array<std::int16_t, 256> group_of_port_{};
+    std::array<std::uint32_t, 256> rate_of_port_{};
     GroupSet up_{};
     Choice single_;  ///< the last set of one group,
     Choice many_;    ///< and of several: the two take turns

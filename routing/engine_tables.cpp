@@ -36,15 +36,16 @@ void CandidatePlanes::load(const Graph& graph, const EnginePlan& plan, std::uint
     find_goals(plan, at);
     for (std::size_t group = 0; group < groups.size(); ++group) {
         const std::uint32_t peer = groups[group].peer;
-        const UpDownLink link =
-            plan.links.empty() ? UpDownLink::up : plan.links[graph.first_group[at] + group];
+        const std::uint32_t index = graph.first_group[at] + static_cast<std::uint32_t>(group);
+        const std::uint8_t hops = graph.weights.empty() ? std::uint8_t{1} : graph.weights[index];
+        const UpDownLink link = plan.links.empty() ? UpDownLink::up : plan.links[index];
         if (link == UpDownLink::up) {
-            add_closer(group, plan.lengths->row(peer), goals_.data());
+            add_closer(group, hops, plan.lengths->row(peer), goals_.data());
             continue;
         }
-        add_closer(group, plan.down->row(peer), plan.down->row(at));
+        add_closer(group, hops, plan.down->row(peer), plan.down->row(at));
         if (link == UpDownLink::spare) {
-            add_closer(group, plan.down->row(peer), goals_.data());
+            add_closer(group, hops, plan.down->row(peer), goals_.data());
         }
     }
 }
@@ -69,13 +70,21 @@ void CandidatePlanes::find_goals(const EnginePlan& plan, std::uint32_t at) {
     }
 }
 
-void CandidatePlanes::add_closer(std::size_t group, const std::uint8_t* nearer, const std::uint8_t* goal) {
+void CandidatePlanes::add_closer(std::size_t group, std::uint8_t hops, const std::uint8_t* nearer,
+                                 const std::uint8_t* goal) {
     const ByteLine bit(static_cast<std::uint8_t>(1U << (group % 8)));
     for (const std::uint32_t line : loaded_) {
         std::uint8_t* into = bytes_.data() + (line * planes_ + group / 8) * 64;
-        ByteLine next(nearer + line * std::size_t{64});
-        next.add(1);
-        ByteLine plane = next.equals(ByteLine(goal + line * std::size_t{64}));
+        const ByteLine length(nearer + line * std::size_t{64});
+        const ByteLine wanted(goal + line * std::size_t{64});
+        ByteLine next = length;
+        next.add(hops);
+        ByteLine plane = next.equals(wanted);
+        if (hops > 1) {  // the sum may have gone round: only what was shorter before counts
+            ByteLine shorter = length;
+            shorter.lower_to(wanted);
+            plane.mask(shorter.equals(length));
+        }
         plane.mask(bit);
         plane.merge(ByteLine(into));
         plane.store(into);
@@ -89,6 +98,11 @@ GroupSet CandidatePlanes::at(std::uint32_t destination) const {
         set[plane / 8] |= std::uint64_t{column[plane * 64]} << (plane % 8 * 8);
     }
     return set;
+}
+
+std::uint64_t most_senders(const Flows& flows) {
+    const std::vector<std::uint32_t>& senders = flows.sources[static_cast<std::size_t>(Role::other)];
+    return senders.empty() ? 0 : *std::max_element(senders.begin(), senders.end());
 }
 
 std::vector<char> scarce_switches(const Topology& topology) {
@@ -316,7 +330,7 @@ private:
         std::uint8_t best = ports[first];
         for (std::size_t step = 1; step < ports.size(); ++step) {
             const std::uint8_t port = ports[(first + step) % ports.size()];
-            best = load_[port] < load_[best] ? port : best;
+            best = chooser_.is_lighter(port, best, load_) ? port : best;
         }
         return best;
     }
@@ -347,14 +361,41 @@ void fill_rows(const FillJob& job, const LidClass& of, const std::vector<char>& 
     });
 }
 
-/// All LIDs, in the spreading order.
-std::vector<FlowTarget> flow_targets(const Targets& targets, const Shape& shape) {
-    std::vector<FlowTarget> flows;
-    for (std::size_t place = 0; place < shape.order.size(); ++place) {
-        for (const Target& target : targets.at(place)) {
-            flows.push_back({target.lid, target.local_port != 0, shape.order[place]});
+/// End ports with a LID that are counted, by switch; `all`: those of any role, else compute nodes.
+std::vector<std::uint32_t> count_senders(const Topology& topology, const Roles& roles, bool all) {
+    std::vector<std::uint32_t> senders(topology.switches.size(), 0);
+    for (std::uint32_t index = 0; index < topology.end_ports.size(); ++index) {
+        const TopologyEndPort& end = topology.end_ports[index];
+        const Role role = roles.of(index);
+        if (end.switch_index != kNoIndex && end.lids.count() != 0 &&
+            (role == Role::compute || (all && role != Role::uncounted))) {
+            ++senders[end.switch_index];
         }
     }
+    return senders;
+}
+
+Flows flows_of(const Topology& topology, const Targets& targets, const Shape& shape, const Roles& roles) {
+    std::vector<std::pair<std::uint32_t, FlowTarget>> numbered;
+    for (std::size_t place = 0; place < shape.order.size(); ++place) {
+        for (const Target& target : targets.at(place)) {
+            numbered.emplace_back(target.number, FlowTarget{target.lid, target.role, shape.order[place]});
+        }
+    }
+    if (!roles.turn.empty()) {  // what is not counted has no place in the order: it comes last
+        std::stable_sort(numbered.begin(), numbered.end(), [](const auto& a, const auto& b) {
+            const auto key = [](const auto& of) {
+                return of.second.role == Role::uncounted ? kNoIndex : of.first;
+            };
+            return key(a) < key(b);
+        });
+    }
+    Flows flows;
+    for (const auto& [number, target] : numbered) {
+        flows.targets.push_back(target);
+    }
+    flows.sources.fill(count_senders(topology, roles, true));
+    flows.sources[static_cast<std::size_t>(Role::compute)] = count_senders(topology, roles, false);
     return flows;
 }
 
@@ -410,7 +451,8 @@ std::optional<Known> known_of(const Graph& graph, const EnginePlan& plan, const 
 struct Build {
     const Topology& topology;
     const Planner& planner;
-    unsigned threads = 0;
+    const RouteOptions& options;
+    Roles roles;
     std::shared_ptr<const EngineMemo> memo;  ///< of the same switches; null: none
     std::vector<RowDraft> drafts;
     std::shared_ptr<EngineMemo> next_memo;
@@ -422,13 +464,14 @@ base::Result<void> fill_class(const LidClass& of, Build& build) {
     for (std::size_t at = 0; at < excluded.size(); ++at) {
         excluded[at] = topology.switches[at].lft_cap <= of.low ? 1 : 0;
     }
-    const auto graph = std::make_shared<const Graph>(make_graph(topology, excluded));
+    const auto graph =
+        std::make_shared<const Graph>(make_graph(topology, excluded, build.options.preferences));
     const base::Result<EnginePlan> plan =
         build.planner(graph, build.memo != nullptr ? build.memo->basis.get() : nullptr);
     if (!plan) {
         return tl::unexpected<base::Error>(plan.error());
     }
-    const Targets targets(topology, plan->shape, of);
+    const Targets targets(topology, plan->shape, of, build.roles);
     const SlotTables tables(plan->shape, targets.numbers());
     std::vector<LidHome> homes = homes_of(topology, targets, plan->shape);
     FillJob job{*graph,
@@ -440,14 +483,14 @@ base::Result<void> fill_class(const LidClass& of, Build& build) {
     for (std::uint32_t place = 0; place < plan->shape.order.size(); ++place) {
         job.places[plan->shape.order[place]] = place;
     }
-    fill_rows(job, of, excluded, build.threads, build.drafts);
+    fill_rows(job, of, excluded, build.options.threads, build.drafts);
     if (wants_placing(*plan, targets, build.drafts)) {
         DraftRows rows;
         for (std::size_t at = 0; at < build.drafts.size(); ++at) {
             rows.push_back(excluded[at] != 0 ? nullptr : build.drafts[at].own());
         }
-        (plan->placer ? plan->placer : FlowPlacer(balance_flows))(*graph, *plan,
-                                                                  flow_targets(targets, plan->shape), rows);
+        (plan->placer ? plan->placer : FlowPlacer(balance_flows))(
+            *graph, *plan, flows_of(topology, targets, plan->shape, build.roles), rows);
     }
     if (plan->basis != nullptr) {
         build.next_memo = std::make_shared<EngineMemo>(EngineMemo{plan->basis, std::move(homes), {}});
@@ -499,18 +542,19 @@ std::shared_ptr<const EngineMemo> memo_of(const Topology& topology, const Routes
 
 }  // namespace
 
-base::Result<Routes> build_tables(const Topology& topology, const Routes* previous, unsigned threads,
-                                  const Planner& planner) {
+base::Result<Routes> build_tables(const Topology& topology, const Routes* previous,
+                                  const RouteOptions& options, const Planner& planner) {
     const std::vector<LidClass> classes = lid_classes(topology);
     Build build{topology,
                 planner,
-                threads,
-                classes.size() == 1 ? memo_of(topology, previous, threads) : nullptr,
+                options,
+                roles_of(topology, options.preferences),
+                classes.size() == 1 ? memo_of(topology, previous, options.threads) : nullptr,
                 std::vector<RowDraft>(topology.switches.size()),
                 nullptr};
     const std::size_t size = lft_row_size(topology.max_lid);
     const std::vector<std::shared_ptr<const LftRow>> old = old_rows(topology, previous);
-    parallel_ranges(build.drafts.size(), 8, threads, [&](const WorkRange& range) {
+    parallel_ranges(build.drafts.size(), 8, options.threads, [&](const WorkRange& range) {
         for (std::size_t at = range.begin; at < range.end; ++at) {
             build.drafts[at] = RowDraft(old[at], size);
             build.drafts[at].drop(topology.max_lid + std::size_t{1}, size);
@@ -548,21 +592,22 @@ EnginePlan plan_of(UpDownStep step) {
 
 }  // namespace
 
-base::Result<Routes> build_up_down_tables(const Topology& topology, const Routes* previous, unsigned threads,
-                                          const Orienter& orient) {
+base::Result<Routes> build_up_down_tables(const Topology& topology, const Routes* previous,
+                                          const RouteOptions& options, const Orienter& orient) {
     const std::vector<char> scarce = scarce_switches(topology);
     const bool one_graph = std::find(scarce.begin(), scarce.end(), 1) == scarce.end();
     std::optional<Orientation> orientation;
     const Planner planner = [&](const std::shared_ptr<const Graph>& graph,
                                 const UpDown* before) -> base::Result<EnginePlan> {
         if (!orientation) {
-            base::Result<Orientation> found = orient(one_graph ? *graph : make_graph(topology, {}));
+            base::Result<Orientation> found =
+                orient(one_graph ? *graph : make_graph(topology, {}, options.preferences));
             if (!found) {
                 return tl::unexpected<base::Error>(found.error());
             }
             orientation = std::move(*found);
         }
-        base::Result<UpDownStep> step = up_down_step(graph, orientation->order, before, threads);
+        base::Result<UpDownStep> step = up_down_step(graph, orientation->order, before, options.threads);
         if (!step) {
             return tl::unexpected<base::Error>(step.error());
         }
@@ -570,7 +615,7 @@ base::Result<Routes> build_up_down_tables(const Topology& topology, const Routes
         plan.shape = shape_of(*graph, *plan.lengths, orientation->heights);
         return plan;
     };
-    base::Result<Routes> routes = build_tables(topology, previous, threads, planner);
+    base::Result<Routes> routes = build_tables(topology, previous, options, planner);
     if (routes) {
         routes->roots = std::move(orientation->roots);
     }

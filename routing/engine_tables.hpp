@@ -15,6 +15,7 @@
 // all would. A row of which every entry stays is the previous row itself, shared.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -42,21 +43,28 @@ using SetRule = std::function<void(std::uint32_t at, CandidatePlanes& out)>;
 /// A LID and the switch that it is delivered at.
 struct FlowTarget {
     std::uint16_t lid = 0;
-    bool end_port = false;  ///< false: the switch's own LID, which no flows go to
+    Role role = Role::uncounted;  ///< flows go to what is counted: no switch's own LID is
     std::uint32_t at = 0;
 };
+/// What flows where, for all that is counted.
+struct Flows {
+    std::vector<FlowTarget> targets;  ///< in the order of the spreading, switch by switch
+    /// By role of the destination: end ports that send to it, by switch. Compute nodes get from their like.
+    std::array<std::vector<std::uint32_t>, kCountedRoles> sources;
+};
+/// The most that send from one switch: what a LID adds to the links that leave a busy leaf. 0: no switch.
+[[nodiscard]] std::uint64_t most_senders(const Flows& flows);
 /// Entries of all switches; null: a switch without entries.
 using DraftRows = std::vector<LftRow*>;
 struct EnginePlan;
-/// Moves entries of fresh tables within the candidates. Targets come switch by switch, in the shape's order.
-using FlowPlacer =
-    std::function<void(const Graph&, const EnginePlan&, const std::vector<FlowTarget>&, const DraftRows&)>;
+/// Moves entries of fresh tables within the candidates.
+using FlowPlacer = std::function<void(const Graph&, const EnginePlan&, const Flows&, const DraftRows&)>;
 
 /// What an engine makes of one graph: its candidates, how long its paths are, and the shape to spread by.
 /// A group of switch s that leads to p is a candidate toward d if it comes one hop closer. A group that goes
 /// down: if down[p][d] + 1 == down[s][d]. One that goes up: if s has no way down to d and lengths[p][d] + 1
 /// == lengths[s][d]. A spare one: as one that goes down, or if s has no way down to d and down[p][d] + 1 ==
-/// lengths[s][d].
+/// lengths[s][d]. Where groups have weights, lengths are sums of them, and the weight stands in place of 1.
 struct EnginePlan {
     SetRule sets;  ///< in place of the distances below, where candidates do not follow from them
     /// [s][d]: hops of every candidate path, kUnreached: none. May be null where `sets` serve and nothing is
@@ -90,7 +98,8 @@ public:
 private:
     void clear(std::size_t groups, const LineSet& lines);
     void find_goals(const EnginePlan& plan, std::uint32_t at);
-    void add_closer(std::size_t group, const std::uint8_t* nearer, const std::uint8_t* goal);
+    void add_closer(std::size_t group, std::uint8_t hops, const std::uint8_t* nearer,
+                    const std::uint8_t* goal);
 
     std::uint32_t lines_;
     std::size_t planes_ = 0;
@@ -134,7 +143,7 @@ struct EngineMemo {
 /// LID: LIDs that it cannot hold are routed around it) and fills the rows. Where the previous tables carry a
 /// memo only destinations are looked at whose candidates changed; the rows are the same bytes without it.
 [[nodiscard]] base::Result<Routes> build_tables(const Topology& topology, const Routes* previous,
-                                                unsigned threads, const Planner& planner);
+                                                const RouteOptions& options, const Planner& planner);
 
 /// What an up/down engine makes of a fabric. Made once, on the whole graph, and shared by all classes of
 /// LIDs: their dependencies share the lane.
@@ -147,6 +156,6 @@ using Orienter = std::function<base::Result<Orientation>(const Graph& graph)>;
 
 /// build_tables() for engines that are up/down on an order of their own.
 [[nodiscard]] base::Result<Routes> build_up_down_tables(const Topology& topology, const Routes* previous,
-                                                        unsigned threads, const Orienter& orient);
+                                                        const RouteOptions& options, const Orienter& orient);
 
 }  // namespace ibf::routing

@@ -1,6 +1,8 @@
 #include "routing/engine_targets.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <tuple>
 #include <utility>
 
 namespace ibf::routing {
@@ -66,7 +68,9 @@ private:
     std::uint32_t place_apart(std::uint32_t at, const Rail& rail, std::uint32_t wanted,
                               std::uint32_t first_number) {
         const auto count = static_cast<std::uint32_t>(free_.size());
-        const auto slots = static_cast<std::uint32_t>(std::max<std::size_t>(1, shape_.slots[at].size()));
+        // Rounds lead to the same ports again: apart is what is apart within one.
+        const std::size_t ports = shape_.slots[at].size() / (shape_.rounds.empty() ? 1 : shape_.rounds[at]);
+        const auto slots = static_cast<std::uint32_t>(std::max<std::size_t>(1, ports));
         std::vector<std::uint32_t>& taken = slots_taken_[rail.first_end];
         std::uint32_t place = next_free(wanted);
         for (std::uint32_t step = 0; step < count; ++step) {
@@ -88,6 +92,46 @@ private:
     std::vector<char> free_;
 };
 
+/// Numbers of end ports, by EndPortIndex: all that have the same turn in a row, leaf by leaf.
+std::vector<std::uint32_t> number_ends(const Topology& topology, const Shape& shape,
+                                       const std::vector<std::vector<std::uint32_t>>& attached,
+                                       const Roles& roles) {
+    struct Seat {
+        std::uint32_t turn;
+        std::uint32_t at;
+        std::uint32_t end;
+    };
+    std::vector<Seat> seats;
+    seats.reserve(topology.end_ports.size());
+    for (const std::uint32_t at : shape.order) {
+        for (const std::uint32_t end : attached[at]) {
+            seats.push_back({roles.turn_of(end), at, end});
+        }
+    }
+    if (!roles.turn.empty()) {
+        std::stable_sort(seats.begin(), seats.end(),
+                         [](const Seat& a, const Seat& b) { return a.turn < b.turn; });
+    }
+    LeafNumbers leaf(topology, shape);
+    std::vector<std::uint32_t> numbers(topology.end_ports.size(), 0);
+    std::vector<std::uint32_t> together;
+    std::uint32_t next = 0;
+    for (auto first = seats.begin(); first != seats.end();) {
+        const auto last = std::find_if(first, seats.end(), [&](const Seat& seat) {
+            return seat.turn != first->turn || seat.at != first->at;
+        });
+        together.clear();
+        std::for_each(first, last, [&](const Seat& seat) { together.push_back(seat.end); });
+        const std::vector<std::uint32_t>& places = leaf.deal(first->at, together, next);
+        for (std::size_t i = 0; i < together.size(); ++i) {
+            numbers[together[i]] = next + places[i];
+        }
+        next += static_cast<std::uint32_t>(together.size());
+        first = last;
+    }
+    return numbers;
+}
+
 }  // namespace
 
 std::vector<LidClass> lid_classes(const Topology& topology) {
@@ -106,22 +150,19 @@ std::vector<LidClass> lid_classes(const Topology& topology) {
     return classes;
 }
 
-Targets::Targets(const Topology& topology, const Shape& shape, const LidClass& of) : class_(of) {
+Targets::Targets(const Topology& topology, const Shape& shape, const LidClass& of, const Roles& roles)
+    : class_(of) {
     const std::vector<std::vector<std::uint32_t>> attached = attached_end_ports(topology);
-    LeafNumbers leaf(topology, shape);
-    std::uint32_t number = 0;
+    const std::vector<std::uint32_t> numbers = number_ends(topology, shape, attached, roles);
     for (std::uint32_t place = 0; place < shape.order.size(); ++place) {
         const std::uint32_t at = shape.order[place];
-        const std::vector<std::uint32_t>& ends = attached[at];
         first_.push_back(static_cast<std::uint32_t>(all_.size()));
-        const std::vector<std::uint32_t>& places = leaf.deal(at, ends, number);
-        for (std::size_t i = 0; i < ends.size(); ++i) {
-            const TopologyEndPort& port = topology.end_ports[ends[i]];
-            add(port.lids, port.switch_port.value(), number + places[i]);
+        for (const std::uint32_t end : attached[at]) {
+            const TopologyEndPort& port = topology.end_ports[end];
+            add(port.lids, port.switch_port.value(), roles.of(end), numbers[end]);
         }
-        number += static_cast<std::uint32_t>(ends.size());
         // Switches are numbered apart from hosts, one on: where every switch has one host, the two part ways.
-        add(topology.switches[at].lids, 0, place + 1);
+        add(topology.switches[at].lids, 0, Role::uncounted, place + 1);
         first_run_.push_back(static_cast<std::uint32_t>(runs_.size()));
         close_runs();
     }
@@ -138,11 +179,11 @@ Targets::Targets(const Topology& topology, const Shape& shape, const LidClass& o
     }
 }
 
-void Targets::add(const mad::LidRange& lids, std::uint8_t port, std::uint32_t number) {
+void Targets::add(const mad::LidRange& lids, std::uint8_t port, Role role, std::uint32_t number) {
     for (std::uint32_t lid = lids.base.value(); lid < lids.end(); ++lid) {
         if (lid >= class_.low && lid < class_.high) {
             const std::uint32_t mine = number + (lid - lids.base.value());
-            all_.push_back({static_cast<std::uint16_t>(lid), port, mine});
+            all_.push_back({static_cast<std::uint16_t>(lid), port, role, mine});
             numbers_ = std::max(numbers_, mine + 1);
         }
     }

@@ -1,6 +1,9 @@
 // DOC: which LIDs there are to be routed to, and in which order they are spread.
 //
-// Destinations are numbered leaf by leaf in the shape's order; on a leaf by switch port. The ports of one
+// Destinations are numbered leaf by leaf in the shape's order; on a leaf by switch port. End ports that an
+// operator set apart (roles, a routing order) are numbered apart: each kind in a row of its own, so that a
+// closed form spreads it as evenly as if the others were not there (Gliksberg et al., Node-Type-Based
+// Load-Balancing Routing for PGFTs, 2017). The ports of one
 // node (rails) are numbered apart, so that they are reached over different neighbours of their leaves and no
 // lost switch above cuts off both (multi-homed fat-tree routing, Bogdanski et al., PDP 2014). The LIDs of one
 // port (LMC) are numbered in a row, so they leave by different ports.
@@ -14,6 +17,7 @@
 #include <vector>
 
 #include "routing/graph.hpp"
+#include "routing/preferences.hpp"
 #include "routing/topology.hpp"
 
 namespace ibf::routing {
@@ -22,6 +26,7 @@ namespace ibf::routing {
 struct Target {
     std::uint16_t lid = 0;
     std::uint8_t local_port = 0;
+    Role role = Role::uncounted;  ///< of an end port; flows go to what is counted
     std::uint32_t number = 0;
 };
 
@@ -43,7 +48,7 @@ struct LidClass {
 
 class Targets {
 public:
-    Targets(const Topology& topology, const Shape& shape, const LidClass& of);
+    Targets(const Topology& topology, const Shape& shape, const LidClass& of, const Roles& roles);
 
     /// Of the destination switch at this place of the shape's order.
     [[nodiscard]] std::span<const Target> at(std::size_t place) const {
@@ -58,7 +63,7 @@ public:
     [[nodiscard]] const std::vector<std::uint16_t>& vacant() const { return vacant_; }
 
 private:
-    void add(const mad::LidRange& lids, std::uint8_t port, std::uint32_t number);
+    void add(const mad::LidRange& lids, std::uint8_t port, Role role, std::uint32_t number);
     void close_runs();
 
     LidClass class_;

@@ -195,9 +195,8 @@ base::Result<Orientation> find_tree(const Topology& topology, const Graph& graph
 
 base::Result<Routes> route_ftree(const Topology& topology, const Routes* previous,
                                  const RouteOptions& options) {
-    base::Result<Routes> routes =
-        build_up_down_tables(topology, previous, options.threads,
-                             [&](const Graph& graph) { return find_tree(topology, graph, options); });
+    base::Result<Routes> routes = build_up_down_tables(
+        topology, previous, options, [&](const Graph& graph) { return find_tree(topology, graph, options); });
     if (routes) {
         routes->engine = "ftree";
     }

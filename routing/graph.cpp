@@ -1,6 +1,7 @@
 #include "routing/graph.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <numeric>
@@ -19,9 +20,111 @@ std::span<const std::uint8_t> Graph::ports_of(const PortGroup& group) const {
     return {ports.data() + group.first_port, group.port_count};
 }
 
+namespace {
+
+/// Which of a fabric's links a graph has, and what it knows of them.
+class LinkChooser {
+public:
+    LinkChooser(const Topology& topology, const std::vector<char>& excluded, const Preferences& preferences)
+        : topology_(topology), excluded_(excluded), preferences_(preferences) {
+        if (preferences.slow_links == SlowLinks::avoid) {
+            find_fast_parts();
+        }
+    }
+
+    [[nodiscard]] bool is_taken(std::uint32_t at, const PortPeer& peer) const {
+        return joins(at, peer) && !(peer.throttled && !parts_.empty() && parts_[at] == parts_[peer.index]);
+    }
+
+    [[nodiscard]] std::uint8_t weight(std::uint32_t at, std::uint8_t port) const {
+        const SwitchPort key{topology_.switches[at].guid, mad::PortNum{port}};
+        const auto& weights = preferences_.hop_weights;
+        const auto found = std::lower_bound(weights.begin(), weights.end(), key,
+                                            [](const HopWeight& a, const SwitchPort& b) { return a.at < b; });
+        return found != weights.end() && found->at == key ? found->hops : std::uint8_t{1};
+    }
+
+private:
+    [[nodiscard]] bool joins(std::uint32_t at, const PortPeer& peer) const {
+        const auto left_out = [&](std::uint32_t s) { return !excluded_.empty() && excluded_[s] != 0; };
+        return peer.kind == PortPeer::Kind::switch_ && peer.index != at && !left_out(at) &&
+               !left_out(peer.index);
+    }
+
+    /// Flows from each switch that is in no part yet over all links that are not slow.
+    void find_fast_parts() {
+        parts_.assign(topology_.switches.size(), kNoIndex);
+        std::vector<std::uint32_t> open;
+        for (std::uint32_t start = 0; start < parts_.size(); ++start) {
+            const auto enter = [&](std::uint32_t at) {
+                if (parts_[at] == kNoIndex) {
+                    parts_[at] = start;
+                    open.push_back(at);
+                }
+            };
+            enter(start);
+            while (!open.empty()) {
+                const std::uint32_t at = open.back();
+                open.pop_back();
+                for (const PortPeer& peer : topology_.switches[at].peers) {
+                    if (joins(at, peer) && !peer.throttled) {
+                        enter(peer.index);
+                    }
+                }
+            }
+        }
+    }
+
+    const Topology& topology_;
+    const std::vector<char>& excluded_;
+    const Preferences& preferences_;
+    /// By switch, the lowest of those that hold together without slow links; empty: these are not looked at.
+    std::vector<std::uint32_t> parts_;
+};
+
+/// A link while the links of its switch are gathered.
+struct DraftLink {
+    std::uint32_t peer = 0;
+    std::uint8_t weight = 1;
+    std::uint8_t port = 0;
+    std::uint32_t mbps = 0;
+    auto operator<=>(const DraftLink&) const = default;
+};
+
+void add_link(const DraftLink& link, Graph& graph) {
+    const bool same = graph.groups.size() > graph.first_group.back() && graph.groups.back().peer == link.peer;
+    if (same && link.weight != graph.weights.back()) {
+        return;  // counts as more hops than another one to the same neighbour
+    }
+    if (!same) {
+        graph.groups.push_back({link.peer, static_cast<std::uint32_t>(graph.ports.size()), 0});
+        graph.weights.push_back(link.weight);
+    }
+    graph.ports.push_back(link.port);
+    graph.rates.push_back(link.mbps);
+    ++graph.groups.back().port_count;
+}
+
+/// A link of unknown rate is taken for as fast as the fastest.
+void settle_rates(std::vector<std::uint32_t>& rates) {
+    const std::uint32_t fastest = rates.empty() ? 0 : *std::max_element(rates.begin(), rates.end());
+    std::replace(rates.begin(), rates.end(), 0U, fastest);
+    if (std::all_of(rates.begin(), rates.end(), [&](std::uint32_t rate) { return rate == fastest; })) {
+        rates.clear();
+    }
+}
+
+}  // namespace
+
 Graph make_graph(const Topology& topology, const std::vector<char>& excluded) {
+    return make_graph(topology, excluded, Preferences{});
+}
+
+Graph make_graph(const Topology& topology, const std::vector<char>& excluded,
+                 const Preferences& preferences) {
     const auto count = static_cast<std::uint32_t>(topology.switches.size());
-    const auto left_out = [&](std::uint32_t at) { return !excluded.empty() && excluded[at] != 0; };
+    const LinkChooser chooser(topology, excluded, preferences);
+    const bool weighs = preferences.slow_links == SlowLinks::weigh;
     Graph graph;
     graph.hosts.assign(count, 0);
     for (const TopologyEndPort& end : topology.end_ports) {
@@ -30,30 +133,43 @@ Graph make_graph(const Topology& topology, const std::vector<char>& excluded) {
         }
     }
     graph.first_group.push_back(0);
-    std::vector<std::pair<std::uint32_t, std::uint8_t>> links;  // (peer, port)
+    std::vector<DraftLink> links;
     for (std::uint32_t at = 0; at < count; ++at) {
         links.clear();
         const std::vector<PortPeer>& peers = topology.switches[at].peers;
         for (std::size_t port = 1; port < peers.size(); ++port) {
-            const PortPeer& peer = peers[port];
-            if (peer.kind == PortPeer::Kind::switch_ && peer.index != at && !left_out(at) &&
-                !left_out(peer.index)) {
-                links.emplace_back(peer.index, static_cast<std::uint8_t>(port));
+            const auto number = static_cast<std::uint8_t>(port);
+            if (chooser.is_taken(at, peers[port])) {
+                links.push_back(
+                    {peers[port].index, chooser.weight(at, number), number, weighs ? peers[port].mbps : 0});
             }
         }
         std::sort(links.begin(), links.end());
-        for (const auto& [peer, port] : links) {
-            const bool same =
-                graph.groups.size() > graph.first_group.back() && graph.groups.back().peer == peer;
-            if (!same) {
-                graph.groups.push_back({peer, static_cast<std::uint32_t>(graph.ports.size()), 0});
-            }
-            graph.ports.push_back(port);
-            ++graph.groups.back().port_count;
+        for (const DraftLink& link : links) {
+            add_link(link, graph);
         }
         graph.first_group.push_back(static_cast<std::uint32_t>(graph.groups.size()));
     }
+    settle_rates(graph.rates);
+    if (std::all_of(graph.weights.begin(), graph.weights.end(), [](std::uint8_t w) { return w == 1; })) {
+        graph.weights.clear();
+    }
     return graph;
+}
+
+std::vector<std::uint8_t> shares_of(const std::vector<std::uint32_t>& rates) {
+    const std::uint64_t fastest = rates.empty() ? 1 : *std::max_element(rates.begin(), rates.end());
+    std::vector<std::uint8_t> shares;
+    unsigned common = 0;
+    for (const std::uint64_t rate : rates) {
+        const std::uint64_t share = (rate * kSharesMost + fastest / 2) / std::max<std::uint64_t>(1, fastest);
+        shares.push_back(static_cast<std::uint8_t>(std::max<std::uint64_t>(1, share)));
+        common = std::gcd(common, unsigned{shares.back()});
+    }
+    for (std::uint8_t& share : shares) {
+        share = static_cast<std::uint8_t>(share / common);
+    }
+    return shares;
 }
 
 namespace {
@@ -329,6 +445,37 @@ std::vector<std::uint8_t> slots_of(const Graph& graph, const UpGroups& ups) {
     return slots;
 }
 
+/// Where rates differ the cycle goes round as often as the fastest link has shares, and each link lets pass
+/// the rounds that it has no share for. Rounds of equal length keep a switch in step with its siblings.
+std::vector<std::uint8_t> slots_by_rate(const Graph& graph, const UpGroups& ups,
+                                        const std::vector<std::uint8_t>& cycle) {
+    std::vector<std::uint32_t> rates;
+    std::array<std::uint8_t, 256> share{};
+    std::vector<std::uint8_t> ports;
+    for (const PortGroup* group : ups.by_colour) {
+        for (std::uint32_t i = 0; group != nullptr && i < group->port_count; ++i) {
+            ports.push_back(graph.ports[group->first_port + i]);
+            rates.push_back(graph.rates[group->first_port + i]);
+        }
+    }
+    const std::vector<std::uint8_t> shares = shares_of(rates);
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+        share[ports[i]] = shares[i];
+    }
+    const unsigned most = *std::max_element(shares.begin(), shares.end());
+    // Too many slots for a byte: fewer rounds, so coarser shares.
+    const auto fits = static_cast<unsigned>(kSlotsMax / cycle.size());
+    const unsigned rounds = std::clamp(std::min(most, fits), 1U, most);
+    std::vector<std::uint8_t> slots;
+    for (unsigned round = 0; round < rounds; ++round) {
+        for (const std::uint8_t port : cycle) {
+            const bool serves = (round + 1) * share[port] / most != round * share[port] / most;
+            slots.push_back(serves ? port : std::uint8_t{0});
+        }
+    }
+    return slots;
+}
+
 }  // namespace
 
 Shape shape_of(const Graph& graph, const ByteMatrix& distances, const Heights& heights) {
@@ -336,6 +483,7 @@ Shape shape_of(const Graph& graph, const ByteMatrix& distances, const Heights& h
     Shape shape;
     shape.order = switch_order(graph, distances, heights);
     shape.slots.resize(count);
+    shape.rounds.assign(graph.rates.empty() ? 0 : count, 1);
     shape.divider.assign(count, 1);
     const std::vector<std::uint32_t> colours = colours_of(graph, heights);
     const std::uint64_t most = std::accumulate(graph.hosts.begin(), graph.hosts.end(), std::uint64_t{1});
@@ -346,6 +494,11 @@ Shape shape_of(const Graph& graph, const ByteMatrix& distances, const Heights& h
     for (const std::uint32_t at : upward) {
         const UpGroups ups = colour_groups(up_groups(graph, heights, at), colours);
         shape.slots[at] = slots_of(graph, ups);
+        if (!graph.rates.empty() && !shape.slots[at].empty()) {
+            std::vector<std::uint8_t> slots = slots_by_rate(graph, ups, shape.slots[at]);
+            shape.rounds[at] = static_cast<std::uint32_t>(slots.size() / shape.slots[at].size());
+            shape.slots[at] = std::move(slots);
+        }
         const std::uint64_t next = std::min<std::uint64_t>(most, shape.divider[at] * ups.by_colour.size());
         for (const PortGroup* group : ups.by_colour) {
             if (group != nullptr) {

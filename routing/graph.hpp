@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "routing/preferences.hpp"
 #include "routing/topology.hpp"
 
 namespace ibf::routing {
@@ -36,14 +37,27 @@ struct Graph {
     std::vector<PortGroup> groups;           ///< by switch, then by peer index
     std::vector<std::uint8_t> ports;         ///< ascending within a group
     std::vector<std::uint32_t> hosts;        ///< end ports with a LID, per switch
+    std::vector<std::uint32_t> rates;        ///< by index into ports: what flows are shared by; empty: alike
+    std::vector<std::uint8_t> weights;       ///< by group: hops that it counts as; empty: one each
 
     [[nodiscard]] std::uint32_t switch_count() const { return static_cast<std::uint32_t>(hosts.size()); }
     [[nodiscard]] std::span<const PortGroup> groups_of(std::uint32_t at) const;
     [[nodiscard]] std::span<const std::uint8_t> ports_of(const PortGroup& group) const;
+    /// Of a link, by its index into ports; 1 where all are alike.
+    [[nodiscard]] std::uint32_t rate(std::uint32_t link) const { return rates.empty() ? 1 : rates[link]; }
 };
 
 /// `excluded[s]` != 0 leaves out every link of switch s; empty excludes none.
 [[nodiscard]] Graph make_graph(const Topology& topology, const std::vector<char>& excluded);
+/// The same as an operator prefers it. Slow links that are to be avoided are left out, but for those between
+/// switches that reach each other over slow links only. Of links to one neighbour only those of the least
+/// weight are left. Rates are there if they are to be weighed and differ.
+[[nodiscard]] Graph make_graph(const Topology& topology, const std::vector<char>& excluded,
+                               const Preferences& preferences);
+
+inline constexpr unsigned kSharesMost = 8;
+/// Rates in small numbers: of the fastest in eighths, at least 1, shortened. Equal rates are 1 each.
+[[nodiscard]] std::vector<std::uint8_t> shares_of(const std::vector<std::uint32_t>& rates);
 
 /// A square of bytes, in rows padded to 64, so that inner loops over 64 columns vectorise without -march
 /// flags. The padding is an odd number of lines: else equal columns of all rows would meet in a few sets of
@@ -93,8 +107,9 @@ using Heights = std::vector<std::uint64_t>;
 struct Shape {
     std::vector<std::uint32_t> order;  ///< switch_order()
     /// Up-going ports of a switch as a cycle of slots, 0 = hole (a neighbour that a sibling has and this one
-    /// lacks). At most 256.
+    /// lacks, or a turn that a slower link lets pass). At most 256.
     std::vector<std::vector<std::uint8_t>> slots;
+    std::vector<std::uint32_t> rounds;   ///< how often its slots go round its up-going ports; empty: once
     std::vector<std::uint32_t> divider;  ///< how many destinations in a row a switch sends to one slot
 };
 [[nodiscard]] Shape shape_of(const Graph& graph, const ByteMatrix& distances, const Heights& heights);

@@ -192,7 +192,7 @@ base::Result<Routes> route_grids(std::string_view engine, const Topology& topolo
     }
     const Planner planner = [&](const std::shared_ptr<const Graph>&,
                                 const UpDown*) -> base::Result<EnginePlan> { return engine_plan(plan); };
-    base::Result<Routes> routes = build_tables(topology, previous, options.threads, planner);
+    base::Result<Routes> routes = build_tables(topology, previous, options, planner);
     if (!routes) {
         return routes;
     }

@@ -22,8 +22,9 @@ using DraftResult = base::Result<std::unique_ptr<Draft>>;
 
 class LayeredRun {
 public:
-    LayeredRun(const LayeredEngine& engine, const Topology& topology, std::uint8_t lanes, unsigned threads)
-        : engine_(engine), topology_(topology), lanes_(lanes), threads_(threads) {}
+    LayeredRun(const LayeredEngine& engine, const Topology& topology, std::uint8_t lanes,
+               const RouteOptions& options)
+        : engine_(engine), topology_(topology), lanes_(lanes), options_(options) {}
 
     [[nodiscard]] DraftResult keep(const Routes& previous) const {
         DraftResult draft = lay(&previous, {});
@@ -39,7 +40,8 @@ public:
             return draft;
         }
         DraftResult other = std::unique_ptr<Draft>();
-        if (const LinkRanks ranks = direction_ranks(make_graph(topology_, {})); !ranks.empty()) {
+        if (const LinkRanks ranks = direction_ranks(make_graph(topology_, {}, options_.preferences));
+            !ranks.empty()) {
             other = lay(nullptr, ranks);
         }
         // Directions that mean something leave only turns within a dimension.
@@ -58,12 +60,12 @@ public:
 private:
     [[nodiscard]] DraftResult lay(const Routes* kept, const LinkRanks& ranks) const {
         auto draft = std::make_unique<Draft>();
-        base::Result<Routes> routes = shortest_tree_tables(topology_, kept, engine_.sharing, ranks, threads_);
+        base::Result<Routes> routes = shortest_tree_tables(topology_, kept, engine_.sharing, ranks, options_);
         if (!routes) {
             return tl::unexpected<base::Error>(routes.error());
         }
         draft->routes = std::move(*routes);
-        base::Result<Paths> paths = Paths::of(topology_, draft->routes.rows, threads_);
+        base::Result<Paths> paths = Paths::of(topology_, draft->routes.rows, options_.threads);
         if (!paths) {
             return tl::unexpected<base::Error>(paths.error());
         }
@@ -81,7 +83,7 @@ private:
     const LayeredEngine& engine_;
     const Topology& topology_;
     std::uint8_t lanes_;
-    unsigned threads_;
+    const RouteOptions& options_;
 };
 
 }  // namespace
@@ -89,7 +91,7 @@ private:
 base::Result<Routes> route_in_layers(const LayeredEngine& engine, const Topology& topology,
                                      const Routes* previous, const RouteOptions& options) {
     const LaneLimit limit = lane_limit(topology, options.vls_max);
-    const LayeredRun run(engine, topology, limit.lanes, options.threads);
+    const LayeredRun run(engine, topology, limit.lanes, options);
     DraftResult found = previous != nullptr ? run.keep(*previous) : run.begin_afresh();
     if (previous != nullptr && found && (*found)->layers.count > limit.lanes) {
         found = run.begin_afresh();

@@ -9,7 +9,7 @@
 
 namespace ibf::routing {
 
-/// Candidates: all neighbours that are one hop nearer.
+/// Candidates: all neighbours that are one hop nearer; where the graph has weights, nearer by the weight.
 [[nodiscard]] base::Result<EnginePlan> minhop_plan(const Graph& graph, unsigned threads);
 
 [[nodiscard]] base::Result<Routes> route_minhop(const Topology& topology, const Routes* previous,

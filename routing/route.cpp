@@ -2,6 +2,7 @@
 #include <chrono>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "routing/dfsssp.hpp"
 #include "routing/dnup.hpp"
@@ -23,16 +24,32 @@ namespace {
 
 using EngineFunction = base::Result<Routes> (*)(const Topology&, const Routes*, const RouteOptions&);
 
+/// Which preferences an engine heeds.
+enum class Heeds : std::uint8_t {
+    nothing,  ///< its paths follow from something else
+    choices,  ///< all that is about choosing between paths, but hop weights: which paths there are is fixed
+    all,
+};
+
 struct Engine {
     std::string_view name;
     EngineFunction compute;
+    Heeds heeds = Heeds::nothing;
 };
 
 constexpr Engine kEngines[] = {
-    {"minhop", route_minhop},    {"updn", route_updn},           {"dnup", route_dnup},
-    {"ftree", route_ftree},      {"sssp", route_sssp},           {"dfsssp", route_dfsssp},
-    {"nue", route_nue},          {"lash", route_lash},           {"dor", route_dor},
-    {"torus-2qos", route_torus}, {"dragonfly", route_dragonfly}, {"file", route_file},
+    {"minhop", route_minhop, Heeds::all},
+    {"updn", route_updn, Heeds::choices},
+    {"dnup", route_dnup, Heeds::choices},
+    {"ftree", route_ftree, Heeds::choices},
+    {"sssp", route_sssp, Heeds::all},
+    {"dfsssp", route_dfsssp, Heeds::all},
+    {"nue", route_nue},
+    {"lash", route_lash},
+    {"dor", route_dor},
+    {"torus-2qos", route_torus},
+    {"dragonfly", route_dragonfly},
+    {"file", route_file},
 };
 constexpr std::string_view kLastResort = "updn";
 
@@ -58,11 +75,60 @@ std::vector<std::string> chain_words() {
     return words;
 }
 
+namespace {
+
+/// Keeps what the engine heeds; names the options of what it does not.
+std::string leave_unheeded(Heeds heeds, Preferences& preferences) {
+    std::vector<std::string_view> left;
+    const auto leave = [&left](std::string_view option, auto& member, auto none) {
+        if (member != none) {
+            left.push_back(option);
+            member = std::move(none);
+        }
+    };
+    const Preferences none;
+    if (heeds != Heeds::all) {
+        leave("hop_weights_file", preferences.hop_weights, none.hop_weights);
+    }
+    if (heeds == Heeds::nothing) {
+        leave("slow_links", preferences.slow_links, none.slow_links);
+        leave("port_prof_ignore_file", preferences.ignored_ports, none.ignored_ports);
+        leave("cn_guid_file", preferences.compute_nodes, none.compute_nodes);
+        leave("io_guid_file", preferences.io_nodes, none.io_nodes);
+        leave("guid_routing_order_file", preferences.order, none.order);
+    }
+    return left.empty() ? "" : fmt::format("has no use for {}", fmt::join(left, ", "));
+}
+
+base::Result<Routes> compute(const Engine& engine, const Topology& topology, const Routes* previous,
+                             const RouteOptions& options) {
+    RouteOptions heeded = options;
+    std::string left = leave_unheeded(engine.heeds, heeded.preferences);
+    const std::uint64_t preferred = fingerprint(heeded.preferences, topology);
+    const bool same = previous != nullptr && previous->preferred == preferred;
+    base::Result<Routes> routes = engine.compute(topology, same ? previous : nullptr, heeded);
+    if (!routes) {
+        return routes;
+    }
+    routes->preferred = preferred;
+    std::vector<std::string> remarks{std::move(routes->remark), std::move(left)};
+    if (preferred != 0) {
+        for (std::string& stranger : strangers(topology, heeded.preferences)) {
+            remarks.push_back(std::move(stranger));
+        }
+    }
+    std::erase(remarks, "");
+    routes->remark = fmt::format("{}", fmt::join(remarks, "; "));
+    return routes;
+}
+
+}  // namespace
+
 base::Result<Routes> run_engine(std::string_view engine, const Topology& topology, const Routes* previous,
                                 const RouteOptions& options) {
     for (const Engine& known : kEngines) {
         if (known.name == engine) {
-            return known.compute(topology, previous, options);
+            return compute(known, topology, previous, options);
         }
     }
     return base::fail(base::ErrorKind::unsupported,

@@ -16,6 +16,7 @@
 
 #include "base/result.hpp"
 #include "routing/lanes.hpp"
+#include "routing/preferences.hpp"
 #include "routing/topology.hpp"
 
 namespace ibf::routing {
@@ -39,6 +40,7 @@ struct Routes {
     std::vector<std::shared_ptr<const LaneMap>> lane_maps;
     std::vector<mad::Guid> roots;            ///< up/down: the roots used
     std::string remark;                      ///< what the engine left out, for the operator; empty: nothing
+    std::uint64_t preferred = 0;             ///< fingerprint() of the preferences that they were made by
     std::shared_ptr<const EngineMemo> memo;  ///< may be null; saves time, decides nothing
 
     /// Exit port for a LID at a switch; kLftDrop if out of range.
@@ -64,10 +66,12 @@ struct RouteOptions {
     bool allow_credit_loops = false;      ///< accept routes whose channel dependencies cycle
     std::uint8_t vls_max = 8;             ///< data lanes that an engine may use at most, 1..15
     std::shared_ptr<const LftDump> lfts;  ///< engine "file": the tables to take; null: none given
+    Preferences preferences;              ///< engines heed them as far as they can, and say what they leave
     unsigned threads = 0;                 ///< 0: all cores; results do not depend on it
 };
 
-/// One engine: Topology in, Routes out. `previous` may be null; entries of it that are still legal stay.
+/// One engine: Topology in, Routes out. `previous` may be null; entries of it that are still legal stay, if
+/// they were made by the same preferences.
 /// Errors: unsupported with the plain reason why this engine cannot serve this fabric.
 [[nodiscard]] base::Result<Routes> run_engine(std::string_view engine, const Topology& topology,
                                               const Routes* previous, const RouteOptions& options);

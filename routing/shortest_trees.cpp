@@ -12,29 +12,43 @@ namespace {
 
 class TreePlanter {
 public:
-    TreePlanter(const Graph& graph, const EnginePlan& plan, const LinkRanks& ranks, const DraftRows& rows)
+    TreePlanter(const Graph& graph, const EnginePlan& plan, const Flows& flows, const LinkRanks& ranks,
+                const DraftRows& rows)
         : graph_(graph),
+          flows_(flows),
           lengths_(*plan.lengths),
           ranks_(ranks),
           rows_(rows),
           links_(graph),
+          top_rate_(graph.rates.empty() ? 1 : *std::max_element(graph.rates.begin(), graph.rates.end())),
           weight_(links_.count(), 0),
+          hops_(graph.switch_count(), 0),
           cost_(graph.switch_count(), 0),
           flow_(graph.switch_count(), 0),
-          link_(graph.switch_count(), kNoIndex) {}
+          link_(graph.switch_count(), kNoIndex) {
+        for (std::size_t index = 0; index < graph.groups.size(); ++index) {
+            link_hops_.insert(link_hops_.end(), graph.groups[index].port_count,
+                              graph.weights.empty() ? std::uint8_t{1} : graph.weights[index]);
+        }
+        if (!graph.rates.empty()) {
+            weigh_in_advance();
+        }
+    }
 
     /// Lists the switches by distance from a destination, and what each may send by.
     void aim(std::uint32_t to) {
-        sort_by_distance(lengths_, graph_.switch_count(), to, order_);
+        for (std::uint32_t at = 0; at < hops_.size(); ++at) {
+            hops_[at] = lengths_.row(at)[to];
+        }
+        sort_by_distance(hops_, order_);
         order_.erase(order_.begin());  // the destination itself
-        const std::uint8_t* hops = lengths_.row(to);
         first_.assign(1, 0);
         candidates_.clear();
         for (const std::uint32_t at : order_) {
             std::uint8_t lowest = 255;
             for (std::uint32_t link = links_.first(at); link < links_.first(at + 1); ++link) {
                 const std::uint32_t peer = links_.peer(link);
-                if (hops[peer] + 1U != hops[at]) {
+                if (hops_[peer] + link_hops_[link] != hops_[at]) {
                     continue;
                 }
                 const std::uint8_t rank = ranks_.empty() ? 0 : ranks_[link];
@@ -50,9 +64,10 @@ public:
         }
     }
 
-    /// The lightest tree; `flows`: LIDs that share it, whose sources weigh on its links.
-    void plant(std::uint16_t lid, std::uint32_t to, std::uint32_t flows) {
-        cost_[to] = 0;
+    /// The lightest tree; `counted`: LIDs that share it, whose sources weigh on its links.
+    void plant(const FlowTarget& target, std::uint32_t counted) {
+        const std::uint16_t lid = target.lid;
+        cost_[target.at] = 0;
         for (std::size_t place = 0; place < order_.size(); ++place) {
             const std::uint32_t at = order_[place];
             const Candidate* const begin = candidates_.data() + first_[place];
@@ -72,8 +87,8 @@ public:
             link_[at] = best;
             cost_[at] = least / 2;
         }
-        if (flows != 0) {
-            weigh(flows);
+        if (counted != 0) {
+            weigh(flows_.sources[static_cast<std::size_t>(target.role)], counted);
         }
     }
 
@@ -90,22 +105,35 @@ private:
         std::uint32_t peer = 0;
     };
 
-    void weigh(std::uint32_t flows) {
+    /// Where rates differ, so does what the next LID will add. Each link begins with as much as one LID
+    /// brings a busy leaf, so that what is compared is what there will be.
+    void weigh_in_advance() {
+        for (std::uint32_t link = 0; link < weight_.size(); ++link) {
+            weight_[link] = most_senders(flows_) * top_rate_ / graph_.rate(link);
+        }
+    }
+
+    void weigh(const std::vector<std::uint32_t>& sources, std::uint32_t counted) {
         for (const std::uint32_t at : order_) {
-            flow_[at] = graph_.hosts[at] * flows;
+            flow_[at] = sources[at] * counted;
         }
         for (auto at = order_.rbegin(); at != order_.rend(); ++at) {
-            weight_[link_[*at]] += flow_[*at];
-            flow_[links_.peer(link_[*at])] += flow_[*at];
+            const std::uint32_t link = link_[*at];
+            weight_[link] += std::uint64_t{flow_[*at]} * top_rate_ / graph_.rate(link);
+            flow_[links_.peer(link)] += flow_[*at];
         }
     }
 
     const Graph& graph_;
+    const Flows& flows_;
     const ByteMatrix& lengths_;
     const LinkRanks& ranks_;
     const DraftRows& rows_;
     Links links_;
-    std::vector<std::uint32_t> weight_;  ///< by link: flows so far
+    std::uint64_t top_rate_;
+    std::vector<std::uint64_t> weight_;    ///< by link: flows so far, as if it ran at the top rate
+    std::vector<std::uint8_t> link_hops_;  ///< by link: what it counts as
+    std::vector<std::uint8_t> hops_;       ///< by switch: to the destination
     std::vector<std::uint64_t> cost_;    ///< by switch: weight of its path
     std::vector<std::uint32_t> flow_;    ///< by switch: sources behind it
     std::vector<std::uint32_t> link_;    ///< by switch: the link of its path
@@ -114,22 +142,26 @@ private:
     std::vector<Candidate> candidates_;
 };
 
+bool is_counted(const FlowTarget& target) {
+    return target.role != Role::uncounted;
+}
+
 }  // namespace
 
-void lay_shortest_trees(const Graph& graph, const EnginePlan& plan, const std::vector<FlowTarget>& targets,
-                        TreePer sharing, const LinkRanks& ranks, const DraftRows& rows) {
-    TreePlanter planter(graph, plan, ranks, rows);
+void lay_shortest_trees(const Graph& graph, const EnginePlan& plan, const Flows& flows, TreePer sharing,
+                        const LinkRanks& ranks, const DraftRows& rows) {
+    const std::vector<FlowTarget>& targets = flows.targets;
+    TreePlanter planter(graph, plan, flows, ranks, rows);
     for (auto begin = targets.begin(); begin != targets.end();) {
         const std::uint32_t to = begin->at;
         const auto end = std::find_if(begin, targets.end(), [&](const FlowTarget& t) { return t.at != to; });
         planter.aim(to);
         if (sharing == TreePer::switch_) {
-            const auto flows = std::count_if(begin, end, [](const FlowTarget& t) { return t.end_port; });
-            planter.plant(begin->lid, to, static_cast<std::uint32_t>(flows));
+            const auto counted = std::count_if(begin, end, is_counted);
+            planter.plant(*begin, static_cast<std::uint32_t>(counted));
             std::for_each(begin + 1, end, [&](const FlowTarget& t) { planter.copy(begin->lid, t.lid); });
         } else {
-            std::for_each(begin, end,
-                          [&](const FlowTarget& t) { planter.plant(t.lid, to, t.end_port ? 1 : 0); });
+            std::for_each(begin, end, [&](const FlowTarget& t) { planter.plant(t, is_counted(t) ? 1 : 0); });
         }
         begin = end;
     }
@@ -163,17 +195,19 @@ void share_entries(const Topology& topology, const Routes& previous, Routes& rou
 }  // namespace
 
 base::Result<Routes> shortest_tree_tables(const Topology& topology, const Routes* previous, TreePer sharing,
-                                          const LinkRanks& ranks, unsigned threads) {
+                                          const LinkRanks& ranks, const RouteOptions& options) {
     const Planner planner = [&](const std::shared_ptr<const Graph>& graph,
                                 const UpDown*) -> base::Result<EnginePlan> {
-        base::Result<EnginePlan> plan = minhop_plan(*graph, threads);
+        base::Result<EnginePlan> plan = minhop_plan(*graph, options.threads);
         if (plan) {
-            plan->placer = [&](const Graph& g, const EnginePlan& p, const std::vector<FlowTarget>& targets,
-                               const DraftRows& rows) { lay_shortest_trees(g, p, targets, sharing, ranks, rows); };
+            plan->placer = [&](const Graph& g, const EnginePlan& p, const Flows& flows,
+                               const DraftRows& rows) {
+                lay_shortest_trees(g, p, flows, sharing, ranks, rows);
+            };
         }
         return plan;
     };
-    base::Result<Routes> routes = build_tables(topology, previous, threads, planner);
+    base::Result<Routes> routes = build_tables(topology, previous, options, planner);
     if (routes && previous != nullptr && sharing == TreePer::switch_) {
         share_entries(topology, *previous, *routes);
     }

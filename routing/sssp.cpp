@@ -6,7 +6,7 @@ namespace ibf::routing {
 
 base::Result<Routes> route_sssp(const Topology& topology, const Routes* previous,
                                 const RouteOptions& options) {
-    base::Result<Routes> routes = shortest_tree_tables(topology, previous, TreePer::lid, {}, options.threads);
+    base::Result<Routes> routes = shortest_tree_tables(topology, previous, TreePer::lid, {}, options);
     if (routes) {
         routes->engine = "sssp";
     }

@@ -8,6 +8,7 @@
 
 #include "base/check.hpp"
 #include "mad/codec.hpp"
+#include "mad/link_rate.hpp"
 
 namespace ibf::routing {
 namespace {
@@ -165,10 +166,35 @@ std::uint8_t data_vls_of(const NetlistPort& port) {
     return vls == 0 ? kAssumedDataVls : static_cast<std::uint8_t>(vls);
 }
 
-/// What both ends of a cable have.
-std::uint8_t data_vls_of(const Netlist& netlist, const NetlistPort& port) {
-    const NetlistPort& peer = netlist.nodes[*port.peer_node].ports[port.peer_port.value()];
-    return std::min(data_vls_of(port), data_vls_of(peer));
+/// PortInfo of a port, with the capability bits of its node, where the netlist has both.
+std::optional<mad::PortInfo> port_info_of(const NetlistNode& node, const NetlistPort& port) {
+    if (!port.port_info) {
+        return std::nullopt;
+    }
+    mad::PortInfo info = mad::decode_port_info(*port.port_info);
+    if (node.type == mad::NodeType::switch_) {
+        if (!node.ports.front().port_info) {
+            return std::nullopt;
+        }
+        const mad::PortInfo own = mad::decode_port_info(*node.ports.front().port_info);
+        info.capability_mask = own.capability_mask;
+        info.capability_mask2 = own.capability_mask2;
+    }
+    return info;
+}
+
+/// Only PortInfo tells what a link could run at; other texts tell what it does, or nothing.
+LinkTraits traits_of(const Netlist& netlist, const NetlistNode& node, const NetlistPort& port) {
+    const NetlistNode& peer_node = netlist.nodes[*port.peer_node];
+    const NetlistPort& peer = peer_node.ports[port.peer_port.value()];
+    LinkTraits traits;
+    traits.data_vls = std::min(data_vls_of(port), data_vls_of(peer));
+    const mad::LinkRate running{port.width, port.speed};
+    traits.mbps = running.mbps();
+    const auto here = port_info_of(node, port);
+    const auto there = port_info_of(peer_node, peer);
+    traits.throttled = here && there && mad::is_below(running, mad::possible_rate(*here, *there));
+    return traits;
 }
 
 TopologySwitch switch_of(const NetlistNode& node) {
@@ -235,12 +261,12 @@ void TopologyBuilder::add_end_port(TopologyEndPort item) {
 }
 
 void TopologyBuilder::add_link(mad::Guid a, mad::PortNum a_port, mad::Guid b, mad::PortNum b_port,
-                               std::uint8_t data_vls) {
+                               const LinkTraits& traits) {
     if (std::pair(b, b_port) < std::pair(a, a_port)) {
         std::swap(a, b);
         std::swap(a_port, b_port);
     }
-    cables_.push_back({a, b, a_port, b_port, data_vls});
+    cables_.push_back({a, b, a_port, b_port, traits});
 }
 
 Topology TopologyBuilder::build() {
@@ -271,9 +297,10 @@ Topology TopologyBuilder::build() {
                    ? topology.switches[at.index].peers[at.port.value()].kind != PortPeer::Kind::none
                    : topology.end_ports[at.index].switch_index != kNoIndex;
     };
-    const auto plug = [&topology](const Socket& at, const Socket& peer, std::uint8_t data_vls) {
+    const auto plug = [&topology](const Socket& at, const Socket& peer, const LinkTraits& traits) {
         if (at.kind == PortPeer::Kind::switch_) {
-            topology.switches[at.index].peers[at.port.value()] = {peer.kind, peer.port, peer.index, data_vls};
+            topology.switches[at.index].peers[at.port.value()] = {
+                peer.kind, peer.port, peer.index, traits.data_vls, traits.throttled, traits.mbps};
         } else if (peer.kind == PortPeer::Kind::switch_) {
             topology.end_ports[at.index].switch_index = peer.index;
             topology.end_ports[at.index].switch_port = peer.port;
@@ -285,8 +312,8 @@ Topology TopologyBuilder::build() {
         if (a.kind == PortPeer::Kind::none || b.kind == PortPeer::Kind::none || is_taken(a) || is_taken(b)) {
             continue;
         }
-        plug(a, b, cable.data_vls);
-        plug(b, a, cable.data_vls);
+        plug(a, b, cable.traits);
+        plug(b, a, cable.traits);
     }
     cables_.clear();
     topology.max_lid = highest_lid(topology);
@@ -312,7 +339,7 @@ base::Result<Topology> topology_of(const Netlist& netlist, std::uint8_t lmc) {
                 builder.add_end_port(end_port_of(node, port_number));
             }
             builder.add_link(node.guid, port_number, netlist.nodes[*port.peer_node].guid, port.peer_port,
-                             data_vls_of(netlist, port));
+                             traits_of(netlist, node, port));
         }
     }
     Topology topology = builder.build();

@@ -24,13 +24,22 @@ using EndPortIndex = base::StrongInt<struct EndPortIndexTag, std::uint32_t>;
 
 inline constexpr std::uint32_t kNoIndex = 0xFFFFFFFFU;
 
+/// What a cable offers to routing: what both of its ends have in common.
+struct LinkTraits {
+    std::uint8_t data_vls = 1;  ///< data lanes that both ends have, 1..15
+    bool throttled = false;     ///< runs below what both ends could do (mad/link_rate.hpp)
+    std::uint32_t mbps = 0;     ///< signalling rate that it runs at; 0: not known
+};
+
 /// What is at the other end of a switch port.
 struct PortPeer {
     enum class Kind : std::uint8_t { none, switch_, end_port };
     Kind kind = Kind::none;
     mad::PortNum port{};             ///< peer's port number
     std::uint32_t index = kNoIndex;  ///< SwitchIndex or EndPortIndex value
-    std::uint8_t data_vls = 1;       ///< data lanes that both ends of the link have, 1..15
+    std::uint8_t data_vls = 1;       ///< as LinkTraits, and so are those below
+    bool throttled = false;
+    std::uint32_t mbps = 0;
 };
 
 struct TopologySwitch {
@@ -69,15 +78,15 @@ public:
     void add_switch(TopologySwitch item);     ///< peers are filled by add_link
     void add_end_port(TopologyEndPort item);  ///< switch_index/switch_port are filled by add_link
     /// A cable between (node GUID, port) and (node GUID, port); either end may be a switch or an end port.
-    /// `data_vls`: the data lanes that both ends have, 1..15.
-    void add_link(mad::Guid a, mad::PortNum a_port, mad::Guid b, mad::PortNum b_port, std::uint8_t data_vls);
+    void add_link(mad::Guid a, mad::PortNum a_port, mad::Guid b, mad::PortNum b_port,
+                  const LinkTraits& traits);
     [[nodiscard]] Topology build();
 
 private:
     struct Cable {
         mad::Guid a, b;
         mad::PortNum a_port, b_port;
-        std::uint8_t data_vls;
+        LinkTraits traits;
     };
     std::vector<TopologySwitch> switches_;
     std::vector<TopologyEndPort> end_ports_;

@@ -104,9 +104,8 @@ base::Result<Orientation> orient(const Topology& topology, const Graph& graph, c
 
 base::Result<Routes> route_up_down(std::string_view engine, const HeightRule& rule, const Topology& topology,
                                    const Routes* previous, const RouteOptions& options) {
-    base::Result<Routes> routes =
-        build_up_down_tables(topology, previous, options.threads,
-                             [&](const Graph& graph) { return orient(topology, graph, rule); });
+    base::Result<Routes> routes = build_up_down_tables(
+        topology, previous, options, [&](const Graph& graph) { return orient(topology, graph, rule); });
     if (routes) {
         routes->engine = engine;
     }

@@ -1,11 +1,13 @@
 // Check and quality: judgement on the tables and the ports as they are now.
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "daemon/api/endpoints.hpp"
 #include "daemon/fabric/forwarding.hpp"
+#include "daemon/fabric/slow_links.hpp"
 
 namespace ibf::api {
 namespace {
@@ -67,57 +69,6 @@ void check_tables(const fabric::Snapshot& snapshot, Findings& out) {
     }
 }
 
-/// The widest and fastest that both ends could do, by what they say they support.
-mad::LinkWidth best_width(const mad::PortInfo& a, const mad::PortInfo& b) {
-    const unsigned both = static_cast<unsigned>(a.width_supported) & b.width_supported;
-    mad::LinkWidth best = mad::LinkWidth::none;
-    for (const auto width : {mad::LinkWidth::x1, mad::LinkWidth::x2, mad::LinkWidth::x4, mad::LinkWidth::x8,
-                             mad::LinkWidth::x12}) {
-        if ((both & static_cast<unsigned>(width)) != 0) {
-            best = width;
-        }
-    }
-    return best;
-}
-
-mad::LinkSpeed fastest(const mad::PortInfo& info) {
-    if (info.has_extended_speeds()) {
-        if ((info.speed_ext2_supported & 1U) != 0) {
-            return mad::LinkSpeed::xdr;
-        }
-        const std::pair<unsigned, mad::LinkSpeed> extended[] = {{8, mad::LinkSpeed::ndr},
-                                                                {4, mad::LinkSpeed::hdr},
-                                                                {2, mad::LinkSpeed::edr},
-                                                                {1, mad::LinkSpeed::fdr}};
-        for (const auto& [bit, speed] : extended) {
-            if ((info.speed_ext_supported & bit) != 0) {
-                return speed;
-            }
-        }
-    }
-    if ((info.speed_supported & 4U) != 0) {
-        return mad::LinkSpeed::qdr;
-    }
-    return (info.speed_supported & 2U) != 0 ? mad::LinkSpeed::ddr : mad::LinkSpeed::sdr;
-}
-
-void check_capability(const Fabric& fabric, PortRef ref, Findings& out) {
-    const fabric::PortRef peer = fabric.port(ref).peer;
-    const mad::PortInfo a = fabric::info_of(fabric.nodes[ref.node], ref.port);
-    const mad::PortInfo b = fabric::info_of(fabric.nodes[peer.node], peer.port);
-    const mad::LinkWidth width = best_width(a, b);
-    const mad::LinkSpeed speed = std::min(fastest(a), fastest(b));
-    const bool narrow = mad::width_lanes(a.width_active) < mad::width_lanes(width);
-    const bool slow = a.speed() < speed;
-    if (narrow || slow) {
-        out.add("warning", "below-capability",
-                fmt::format("{} - {} runs at {} {}, both ends can do {} {}", where(fabric, ref),
-                            where(fabric, peer), mad::to_string(a.width_active), mad::to_string(a.speed()),
-                            mad::to_string(narrow ? width : a.width_active),
-                            mad::to_string(slow ? speed : a.speed())));
-    }
-}
-
 void check_link(const Fabric& fabric, PortRef ref, Findings& out) {
     const fabric::Port& port = fabric.port(ref);
     const fabric::Port& peer = fabric.port(port.peer);
@@ -129,7 +80,6 @@ void check_link(const Fabric& fabric, PortRef ref, Findings& out) {
                 fmt::format("{} is linked but {}", where(fabric, ref), mad::to_string(port.info.state)));
     }
     if (ref < port.peer && peer.known) {
-        check_capability(fabric, ref, out);
         if (port.info.neighbor_mtu != peer.info.neighbor_mtu) {
             out.add("error", "mtu-mismatch",
                     fmt::format("{} has MTU {}, its peer {} has {}", where(fabric, ref),
@@ -147,6 +97,9 @@ void check_ports(const Fabric& fabric, Findings& out) {
                 check_link(fabric, {n, mad::PortNum{static_cast<std::uint8_t>(p)}}, out);
             }
         }
+    }
+    for (fabric::SlowLink& link : fabric::slow_links(fabric)) {
+        out.add("warning", "below-capability", std::move(link.text));
     }
 }
 

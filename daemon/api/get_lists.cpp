@@ -135,7 +135,7 @@ base::Result<HttpReply> get_ports(const Call& call) {
 }
 
 base::Result<HttpReply> get_links(const Call& call) {
-    const auto show = call.query.choice("show", {"all", "switches", "hosts", "inactive"});
+    const auto show = call.query.choice("show", {"all", "switches", "hosts", "inactive", "slow"});
     const auto selection = select(call);
     if (!show || !selection) {
         return tl::unexpected(show ? selection.error() : show.error());
@@ -157,7 +157,8 @@ base::Result<HttpReply> get_links(const Call& call) {
         }
         const bool between = fabric.nodes[ref.node].is_switch() && fabric.nodes[port.peer.node].is_switch();
         return *show == "all" || (*show == "switches" && between) || (*show == "hosts" && !between) ||
-               (*show == "inactive" && port.info.state != mad::PortState::active);
+               (*show == "inactive" && port.info.state != mad::PortState::active) ||
+               (*show == "slow" && fabric::rates_of(fabric, ref).below_capability());
     });
     return port_list(call, "links", std::move(ports), &link_row);
 }

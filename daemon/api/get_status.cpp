@@ -51,6 +51,7 @@ Json routing_json(const Snapshot& snapshot) {
                                        {"compute_seconds", attempt.compute_seconds},
                                        {"verify_seconds", attempt.verify_seconds}});
     }
+    out["remark"] = outcome.routes.remark;
     out["roots"] = outcome.routes.roots.size();
     out["proof"] = verdict_json(outcome.verdict);
     const auto missing = std::count(snapshot.programmed.begin(), snapshot.programmed.end(), nullptr);

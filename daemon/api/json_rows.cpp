@@ -172,6 +172,11 @@ Json link_row(const Fabric& fabric, PortRef a) {
     row["b_port"] = b.port.value();
     row["state"] = mad::to_string(port.info.state);
     add_rate(row, fabric.nodes[a.node], a.port);
+    const fabric::LinkRates rates = fabric::rates_of(fabric, a);
+    row["below_capability"] = rates.below_capability();
+    if (rates.below_capability()) {
+        row["could"] = mad::to_string(rates.possible);
+    }
     return row;
 }
 

@@ -40,6 +40,15 @@ std::uint8_t data_vls_of(const Port& a, const Port& b) {
         std::max(1U, std::min(mad::vl_count(a.info.vl_cap), mad::vl_count(b.info.vl_cap))));
 }
 
+routing::LinkTraits traits_of(const Fabric& fabric, PortRef at) {
+    routing::LinkTraits traits;
+    traits.data_vls = data_vls_of(fabric.port(at), fabric.port(fabric.port(at).peer));
+    const LinkRates rates = rates_of(fabric, at);
+    traits.mbps = rates.running.mbps();
+    traits.throttled = rates.below_capability();
+    return traits;
+}
+
 /// A link that data can cross: both ends known and usable, each naming the other.
 bool routable(const Fabric& fabric, PortRef ref) {
     const Port& port = fabric.port(ref);
@@ -60,7 +69,7 @@ void add_links(const Fabric& fabric, std::uint32_t index, routing::TopologyBuild
         const PortRef there = node.ports[p].peer;
         if (here < there) {
             builder.add_link(node.guid(), here.port, fabric.nodes[there.node].guid(), there.port,
-                             data_vls_of(node.ports[p], fabric.port(there)));
+                             traits_of(fabric, here));
         }
     }
 }
@@ -139,6 +148,13 @@ mad::PortInfo info_of(const Node& node, mad::PortNum port) {
 
 mad::LinkSpeed speed_of(const Node& node, mad::PortNum port) {
     return info_of(node, port).speed();
+}
+
+LinkRates rates_of(const Fabric& fabric, PortRef at) {
+    const PortRef peer = fabric.port(at).peer;
+    const mad::PortInfo here = info_of(fabric.nodes[at.node], at.port);
+    const mad::PortInfo there = info_of(fabric.nodes[peer.node], peer.port);
+    return {mad::running_rate(here), mad::possible_rate(here, there)};
 }
 
 mad::Guid lid_owner(const Node& node, mad::PortNum port) {

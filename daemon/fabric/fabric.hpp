@@ -16,6 +16,7 @@
 
 #include "mad/attributes.hpp"
 #include "mad/ids.hpp"
+#include "mad/link_rate.hpp"
 #include "routing/topology.hpp"
 
 namespace ibf::fabric {
@@ -110,6 +111,16 @@ struct Fabric {
 /// port 0 speaks for it (IBA 14.2.5.6). Which speed a port runs at can only be told from both.
 [[nodiscard]] mad::PortInfo info_of(const Node& node, mad::PortNum port);
 [[nodiscard]] mad::LinkSpeed speed_of(const Node& node, mad::PortNum port);
+
+/// What a link runs at, and what both of its ends could.
+struct LinkRates {
+    mad::LinkRate running;
+    mad::LinkRate possible;
+
+    [[nodiscard]] bool below_capability() const { return mad::is_below(running, possible); }
+};
+/// REQUIRES: the port has a peer.
+[[nodiscard]] LinkRates rates_of(const Fabric& fabric, PortRef at);
 
 /// GUID that names a LID holder: port GUID of a CA/router port, node GUID of a switch.
 [[nodiscard]] mad::Guid lid_owner(const Node& node, mad::PortNum port);

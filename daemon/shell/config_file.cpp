@@ -24,6 +24,7 @@
 
 #include "daemon/shell/config_options.hpp"
 #include "routing/lft_dump.hpp"
+#include "routing/preference_files.hpp"
 
 namespace ibf::shell {
 namespace {
@@ -261,34 +262,6 @@ Result<DaemonConfig> parse_config(std::string_view text, const std::string& orig
     return config;
 }
 
-Result<std::vector<mad::Guid>> parse_guid_list(std::string_view text, const std::string& origin) {
-    std::vector<mad::Guid> guids;
-    ConfigProblems problems;
-    for (std::uint32_t line = 1; !text.empty(); ++line) {
-        const std::size_t end = std::min(text.find('\n'), text.size());
-        std::string_view word = text.substr(0, end);
-        text.remove_prefix(std::min(end + 1, text.size()));
-        word = word.substr(0, word.find('#'));
-        const std::size_t first = word.find_first_not_of(" \t\r");
-        if (first == std::string_view::npos) {
-            continue;
-        }
-        word = word.substr(first, word.find_last_not_of(" \t\r") - first + 1);
-        const auto guid = mad::parse_guid(word);
-        if (guid && guid->value() != 0) {
-            guids.push_back(*guid);
-        } else {
-            problems.add({line, static_cast<std::uint32_t>(first + 1)}, not_a_guid(word));
-        }
-    }
-    if (!problems.empty()) {
-        return base::fail(ErrorKind::parse, problems.to_string(origin));
-    }
-    std::sort(guids.begin(), guids.end());
-    guids.erase(std::unique(guids.begin(), guids.end()), guids.end());
-    return guids;
-}
-
 namespace {
 
 /// A file that the configuration names: relative to the folder of the configuration file `path`.
@@ -298,11 +271,11 @@ std::string beside(const std::string& path, const std::string& name) {
 
 Result<void> load_roots(const std::string& path, DaemonConfig& config) {
     const std::string roots_path = beside(path, config.sm.root_guid_file);
-    const auto list = read_file(roots_path, kGuidFileBytesMax, "root_guid_file");
+    const auto list = read_file(roots_path, routing::kGuidFileBytesMax, "root_guid_file");
     if (!list) {
         return tl::unexpected(list.error());
     }
-    auto roots = parse_guid_list(*list, roots_path);
+    auto roots = routing::parse_guid_list(*list, roots_path);
     if (!roots) {
         return tl::unexpected(roots.error());
     }
@@ -311,7 +284,26 @@ Result<void> load_roots(const std::string& path, DaemonConfig& config) {
                                                         "root_guid_file from {}",
                                                         roots_path, path));
     }
+    std::sort(roots->begin(), roots->end());
     config.sm.routing.root_guids = std::move(*roots);
+    return {};
+}
+
+Result<void> load_preferences(const std::string& path, DaemonConfig& config) {
+    for (const routing::PreferenceFile& file : routing::preference_files()) {
+        const std::string& name = config.sm.preference_files.*file.path;
+        if (name.empty()) {
+            continue;
+        }
+        const std::string file_path = beside(path, name);
+        const auto text = read_file(file_path, routing::kGuidFileBytesMax, file.option);
+        if (!text) {
+            return tl::unexpected(text.error());
+        }
+        if (const auto read = file.read(*text, file_path, config.sm.routing.preferences); !read) {
+            return tl::unexpected(read.error());
+        }
+    }
     return {};
 }
 
@@ -344,6 +336,9 @@ Result<DaemonConfig> load_config(const std::string& path) {
     }
     if (config && loaded && !config->sm.lfts_file.empty()) {
         loaded = load_lfts(path, *config);
+    }
+    if (config && loaded) {
+        loaded = load_preferences(path, *config);
     }
     return loaded ? std::move(config) : Result<DaemonConfig>(tl::unexpected(loaded.error()));
 }

@@ -22,7 +22,6 @@ namespace ibf::shell {
 
 inline constexpr std::string_view kConfigPath = "/etc/ibfabric/ibfabricd.toml";
 inline constexpr std::size_t kConfigBytesMax = 256 * 1024;
-inline constexpr std::size_t kGuidFileBytesMax = 1024 * 1024;
 inline constexpr std::size_t kLftsFileBytesMax = 2'000'000'000;
 
 struct DaemonConfig {
@@ -56,16 +55,13 @@ struct OptionInfo {
 [[nodiscard]] std::vector<OptionInfo> config_options();
 
 /// Text to configuration. `origin` is the name in messages. Errors: parse, one "origin:line:column: text" for
-/// each thing that is wrong, in the order of the file. Does not open root_guid_file.
+/// each thing that is wrong, in the order of the file. Does not open the files that it names.
 [[nodiscard]] base::Result<DaemonConfig> parse_config(std::string_view text, const std::string& origin);
 
-/// The same from a file; root_guid_file is read too (a relative name is taken from the folder of `path`) and
-/// its GUIDs are in sm.routing.root_guids. Errors: io (not readable, too large), parse.
+/// The same from a file; the files that it names are read too (a relative name is taken from the folder of
+/// `path`): root_guid_file into sm.routing.root_guids, those of routing/preference_files.hpp into
+/// sm.routing.preferences. Errors: io (not readable, too large), parse.
 [[nodiscard]] base::Result<DaemonConfig> load_config(const std::string& path);
-
-/// A GUID per line, '#' begins a comment, blank lines are skipped, a GUID said twice counts once.
-[[nodiscard]] base::Result<std::vector<mad::Guid>> parse_guid_list(std::string_view text,
-                                                                   const std::string& origin);
 
 /// The configuration in force as TOML that parse_config reads back to the same values.
 [[nodiscard]] std::string dump_config(const DaemonConfig& config);

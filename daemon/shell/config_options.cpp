@@ -14,6 +14,7 @@
 
 #include "base/words.hpp"
 #include "daemon/shell/config_groups.hpp"
+#include "routing/preference_files.hpp"
 
 namespace ibf::shell {
 namespace {
@@ -96,6 +97,10 @@ auto& part(Config& config) {
         return config.sm;
     } else if constexpr (std::is_same_v<Owner, routing::RouteOptions>) {
         return config.sm.routing;
+    } else if constexpr (std::is_same_v<Owner, routing::Preferences>) {
+        return config.sm.routing.preferences;
+    } else if constexpr (std::is_same_v<Owner, routing::PreferencePaths>) {
+        return config.sm.preference_files;
     } else {
         static_assert(std::is_same_v<Owner, mad::TransactionLimits>);
         return config.sm.mads;
@@ -283,8 +288,8 @@ struct Word {
 };
 
 /// One of a few words.
-template <class Enum>
-ConfigOption word(Name name, std::vector<Word<Enum>> words, std::string help, Enum sm::SmConfig::*member) {
+template <class Owner, class Enum>
+ConfigOption word(Name name, std::vector<Word<Enum>> words, std::string help, Enum Owner::*member) {
     std::vector<std::string> names;
     std::transform(words.begin(), words.end(), std::back_inserter(names),
                    [](const Word<Enum>& one) { return one.name; });
@@ -304,11 +309,11 @@ ConfigOption word(Name name, std::vector<Word<Enum>> words, std::string help, En
                                         fmt::format("{} = {} is unknown; {}", info.key, quote(*text),
                                                     suggestion(*text, names, "there are")));
                 }
-                config.sm.*member = found->means;
+                part<Owner>(config).*member = found->means;
             },
             [=](const DaemonConfig& config) {
                 const auto found = std::find_if(words.begin(), words.end(), [&](const Word<Enum>& one) {
-                    return one.means == config.sm.*member;
+                    return one.means == part<Owner>(config).*member;
                 });
                 return toml_string(found == words.end() ? std::string_view{} : std::string_view(found->name));
             }};
@@ -410,7 +415,7 @@ ConfigOption roots_option() {
                 read_strings(info, given, problems, [&](const ConfigValue& element, const std::string& word) {
                     const auto guid = mad::parse_guid(word);
                     if (!guid || guid->value() == 0) {
-                        problems.add(element.at, fmt::format("roots: {}", not_a_guid(word)));
+                        problems.add(element.at, fmt::format("roots: {}", routing::not_a_guid(word)));
                     } else if (std::find(roots.begin(), roots.end(), *guid) == roots.end()) {
                         roots.push_back(*guid);
                     }
@@ -580,13 +585,19 @@ std::vector<ConfigOption> ports_options() {
 
 std::vector<ConfigOption> routing_options() {
     using routing::RouteOptions;
-    return {
+    using routing::SlowLinks;
+    const std::string path_range = "a path, relative to this file's folder; empty: none";
+    std::vector<Word<SlowLinks>> slow_links;
+    for (const routing::SlowLinksWord& one : routing::kSlowLinksWords) {
+        slow_links.push_back({std::string(one.word), one.means});
+    }
+    std::vector<ConfigOption> options{
         engines_option(),
         roots_option(),
-        text({"routing", "root_guid_file"}, kPathMax, "a path, relative to this file's folder; empty: none",
+        text({"routing", "root_guid_file"}, kPathMax, path_range,
              "File with the node GUID of one root switch per line; '#' begins a comment.",
              &sm::SmConfig::root_guid_file, anything),
-        text({"routing", "lfts_file"}, kPathMax, "a path, relative to this file's folder; empty: none",
+        text({"routing", "lfts_file"}, kPathMax, path_range,
              "Dump of forwarding tables that the engine \"file\" takes over.", &sm::SmConfig::lfts_file,
              anything),
         boolean({"routing", "connect_roots"}, "Route between the root switches too.",
@@ -600,7 +611,17 @@ std::vector<ConfigOption> routing_options() {
                 &RouteOptions::vls_max),
         integer({"routing", "threads"}, 0, 1024, "Threads that compute routes; 0: one for each core.",
                 &RouteOptions::threads),
+        word<routing::Preferences, SlowLinks>({"routing", "slow_links"}, std::move(slow_links),
+                                              "Links that run below what both ends can do: use them like "
+                                              "others, share traffic out by the rates "
+                                              "of links, or avoid them where there is another way.",
+                                              &routing::Preferences::slow_links),
     };
+    for (const routing::PreferenceFile& file : routing::preference_files()) {
+        options.push_back(text({"routing", std::string(file.option)}, kPathMax, path_range,
+                               std::string(file.help), file.path, anything));
+    }
+    return options;
 }
 
 std::vector<ConfigOption> mads_options() {
@@ -626,7 +647,7 @@ std::vector<ConfigOption> mads_options() {
 
 std::vector<ConfigOption> sa_options() {
     return {
-        word<fabric::WhenFull>(
+        word<sm::SmConfig, fabric::WhenFull>(
             {"sa", "when_full"}, {{"silent", fabric::WhenFull::silent}, {"busy", fabric::WhenFull::busy}},
             "What a client gets whose queue of requests is full: nothing, or status BUSY, which Linux "
             "hands to the application as a failure.",
@@ -681,20 +702,6 @@ std::string_view type_name(const ConfigValue& value) {
     return other != nullptr ? other->name : kNames[value.value.index()];
 }
 
-std::string quote(std::string_view word) {
-    constexpr std::size_t kShown = 64;
-    std::string text = "'";
-    for (const char c : word.substr(0, kShown)) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte < 0x20 || byte == 0x7F) {
-            text += fmt::format("\\x{:02x}", byte);
-        } else {
-            text += c;
-        }
-    }
-    return text + (word.size() > kShown ? "...'" : "'");
-}
-
 std::string suggestion(std::string_view word, const std::vector<std::string>& words, std::string_view what) {
     const std::string_view nearest = base::nearest_word(word, words);
     if (!nearest.empty() &&
@@ -711,11 +718,6 @@ std::string duration_text(Duration value) {
         }
     }
     return "0s";
-}
-
-std::string not_a_guid(std::string_view word) {
-    return fmt::format("{} is not a GUID: expected up to 16 hex digits, not all 0, like 0x0002c90300a1b2c3",
-                       quote(word));
 }
 
 const std::vector<ConfigOption>& config_option_table() {

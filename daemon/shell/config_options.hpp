@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/words.hpp"
 #include "daemon/shell/config_file.hpp"
 
 namespace ibf::shell {
@@ -75,12 +76,10 @@ struct ConfigOption {
 
 /// "an integer", "a list", ...
 [[nodiscard]] std::string_view type_name(const ConfigValue& value);
-/// 'word', safe to print on a terminal and of bounded length.
-[[nodiscard]] std::string quote(std::string_view word);
+using base::quote;
 /// "did you mean 'x'?" if one of `words` is near, else "`what`: " and all of them.
 [[nodiscard]] std::string suggestion(std::string_view word, const std::vector<std::string>& words,
                                      std::string_view what);
-[[nodiscard]] std::string not_a_guid(std::string_view word);
 [[nodiscard]] std::string duration_text(base::Duration value);
 
 }  // namespace ibf::shell

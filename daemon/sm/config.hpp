@@ -12,6 +12,7 @@
 #include "daemon/fabric/sa_tables.hpp"
 #include "mad/ids.hpp"
 #include "mad/transactions.hpp"
+#include "routing/preference_files.hpp"
 #include "routing/routes.hpp"
 
 namespace ibf::sm {
@@ -62,6 +63,7 @@ struct SmConfig {
     routing::RouteOptions routing;
     std::string root_guid_file;
     std::string lfts_file;
+    routing::PreferencePaths preference_files;
 
     // [mads]
     mad::TransactionLimits mads;

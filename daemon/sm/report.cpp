@@ -1,7 +1,10 @@
 // What the SM tells: events, phase figures, progress, the snapshot.
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "daemon/fabric/delta.hpp"
+#include "daemon/fabric/slow_links.hpp"
 #include "daemon/sm/subnet_manager.hpp"
 #include "mad/codec.hpp"
 
@@ -92,6 +95,22 @@ void SubnetManager::announce_isolations(base::Instant now, Effects& out) {
                      item.at.port, now, out);
         }
     }
+}
+
+/// Each link is told once, and again if it comes to run at another rate.
+void SubnetManager::announce_slow_links(base::Instant now, Effects& out) {
+    std::map<std::pair<mad::Guid, mad::PortNum>, std::uint32_t> told;
+    for (fabric::SlowLink& link : fabric::slow_links(*working_)) {
+        const mad::Guid guid = working_->nodes[link.at.node].guid();
+        const std::uint32_t mbps = link.rates.running.mbps();
+        told.emplace(std::pair(guid, link.at.port), mbps);
+        const auto before = slow_links_told_.find({guid, link.at.port});
+        if (before == slow_links_told_.end() || before->second != mbps) {
+            announce(Severity::warning, "link-below-capability", std::move(link.text), guid, link.at.port,
+                     now, out);
+        }
+    }
+    slow_links_told_ = std::move(told);
 }
 
 void SubnetManager::announce_routes(base::Instant now, Effects& out) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "daemon/sm/stored_routes.hpp"
 #include "mad/codec.hpp"
 
 namespace ibf::sm {
@@ -397,6 +398,7 @@ void SubnetManager::end_discovery(base::Instant now, Effects& out) {
     }
     announce_changes(fabric_.get(), now, out);
     announce_isolations(now, out);
+    announce_slow_links(now, out);
     if (waits_for_silent_sm(now, out) || looks_for_who_asked(now, out)) {
         return;
     }
@@ -519,15 +521,7 @@ void SubnetManager::start_routing(base::Instant now, Effects& out) {
     } else if (!stored_tables_.empty()) {
         // The tables of the last completed run, in force or not: the same question gets the same answer
         // again.
-        auto stored = std::make_shared<routing::Routes>();
-        stored->engine = stored_tables_.begin()->second.engine;
-        for (const auto& [guid, record] : stored_tables_) {
-            if (record.lft && record.engine == stored->engine) {
-                stored->switch_guids.push_back(guid);
-                stored->rows.push_back(record.lft);
-            }
-        }
-        previous = std::move(stored);
+        previous = stored_routes(stored_tables_);
     }
     phase_.emplace<Routing>(Routing{previous});
     routing::RouteOptions options = config_->routing;
@@ -626,7 +620,7 @@ void SubnetManager::keep_tables(const RowsInForce& rows, Effects& out) {
                                       : std::uint16_t{0};
         programmed_.insert_or_assign(guid, Programmed{rows[s], top});
         db::TableRecord& stored = stored_tables_[guid];
-        const std::string& engine = routes_->routes.engine;
+        const std::string engine = table_origin(routes_->routes);
         const bool same = stored.lft && stored.linear_fdb_top == top && stored.engine == engine &&
                           (stored.lft == rows[s] || *stored.lft == *rows[s]);
         stored = {guid, top, rows[s], engine};

@@ -209,6 +209,7 @@ private:
                   mad::PortNum port, base::Instant now, Effects& out);
     void announce_changes(const fabric::Fabric* before, base::Instant now, Effects& out);
     void announce_isolations(base::Instant now, Effects& out);
+    void announce_slow_links(base::Instant now, Effects& out);
     void announce_routes(base::Instant now, Effects& out);
     /// "DESCRIPTION (GUID)", as far as the fabric knows it.
     [[nodiscard]] std::string name_of(mad::Guid node) const;
@@ -271,6 +272,7 @@ private:
     std::uint64_t settled_sweeps_ = 0;
     AcknowledgedPorts acknowledged_;
     std::set<std::pair<mad::Guid, mad::PortNum>> refusals_told_;  ///< since the configuration was read
+    std::map<std::pair<mad::Guid, mad::PortNum>, std::uint32_t> slow_links_told_;  ///< and their Mb/s
     mad::Lid sm_lid_{};
     Election election_;
     std::uint32_t guard_waits_ = 0;

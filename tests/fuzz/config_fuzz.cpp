@@ -1,11 +1,12 @@
-// Any bytes as a configuration file and as a root GUID file: read or refused with a position, never a crash; what was
-// read survives being written and read again.
+// Any bytes as a configuration file and as the files of GUIDs and ports that it names: read or refused with a
+// position, never a crash; what was read survives being written and read again.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "base/check.hpp"
 #include "daemon/shell/config_file.hpp"
+#include "routing/preference_files.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace ibf;
@@ -18,8 +19,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     } else {
         IBF_CHECK(config.error().message.starts_with("fuzz:"), "an error without a position");
     }
-    if (const auto guids = shell::parse_guid_list(text, "fuzz"); !guids) {
-        IBF_CHECK(guids.error().message.starts_with("fuzz:"), "an error without a position");
+    for (const routing::PreferenceFile& file : routing::preference_files()) {
+        routing::Preferences preferences;
+        if (const auto read = file.read(text, "fuzz", preferences); !read) {
+            IBF_CHECK(read.error().message.starts_with("fuzz:"), "an error without a position");
+        }
     }
     return 0;
 }

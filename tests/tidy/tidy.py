@@ -117,7 +117,7 @@ LAYERS = {
     "base": set(),
     "mad": {"base"},
     # Codecs for the PortInfo and SwitchInfo that a topology file may carry (db_csv): pure functions, no transport.
-    "routing": {"base", "mad/ids.hpp", "mad/codec.hpp", "mad/attributes.hpp"},
+    "routing": {"base", "mad/ids.hpp", "mad/codec.hpp", "mad/attributes.hpp", "mad/link_rate.hpp"},
     "sim": {"base", "mad", "routing"},
     "sim/process": {"base", "mad", "routing", "sim"},
     # Loaded into strangers' programs: it brings nothing along but the protocol.

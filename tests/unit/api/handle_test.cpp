@@ -161,9 +161,28 @@ TEST_F(HandleTest, CheckFindsWhatIsWrong) {
     for (const Json& finding : answer.body["findings"]) {
         kinds.insert(finding["kind"].get<std::string>());
     }
-    for (const char* kind : {"not-active", "mtu-mismatch", "isolated-silent", "no-table", "unreachable"}) {
+    for (const char* kind : {"not-active", "mtu-mismatch", "isolated-silent", "no-table", "unreachable",
+                             "below-capability"}) {
         EXPECT_TRUE(kinds.contains(kind)) << kind << " in " << answer.body;
     }
+}
+
+TEST_F(HandleTest, LinksBelowTheirCapabilitySayWhatTheyCould) {
+    EXPECT_EQ(get("/v1/links?show=slow").body["links"].size(), 0U);
+    auto fabric = std::make_shared<fabric::Fabric>(*snapshot_.fabric);
+    const fabric::PortRef at = fabric->local;
+    for (const fabric::PortRef end : {at, fabric->port(at).peer}) {
+        fabric->port(end).info.width_supported = fabric->port(end).info.width_enabled = 3;  // 1x, 4x
+        fabric->port(end).info.width_active = mad::LinkWidth::x1;
+    }
+    snapshot_.fabric = fabric;
+    const Json links = get("/v1/links?show=slow").body["links"];
+    ASSERT_EQ(links.size(), 1U);
+    EXPECT_EQ(links[0]["below_capability"], true);
+    EXPECT_EQ(links[0]["width"], "1x");
+    EXPECT_EQ(links[0]["could"].get<std::string>().substr(0, 3), "4x ");
+    const Json all = get("/v1/links").body["links"];
+    EXPECT_EQ(std::count_if(all.begin(), all.end(), [](const Json& row) { return row.contains("could"); }), 1);
 }
 
 TEST_F(HandleTest, CheckFindsALidClash) {

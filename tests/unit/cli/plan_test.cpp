@@ -5,8 +5,10 @@
 #include <fstream>
 #include <sstream>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "routing/netlist.hpp"
 #include "routing/routes.hpp"
 #include "run_cli.hpp"
 
@@ -193,6 +195,50 @@ TEST(Plan, OnlyAJobsHosts) {
     const TextFile lone("lone.txt", "host-0001\n");
     EXPECT_EQ(run_cli({"plan", "fat-tree:radix=8,levels=2", "--hosts", lone.path()}).code, 2);
     EXPECT_EQ(run_cli({"plan", "fat-tree:radix=8,levels=2", "--hosts", "./no-such-list"}).code, 4);
+}
+
+TEST(Plan, PreferencesAreReadFromFiles) {
+    // A 4-port tree of two levels: leaf 0 has hosts on ports 1 and 2, uplinks on 3 and 4.
+    const std::vector<std::string> base{"fat-tree:radix=4,levels=2", "--engine", "minhop"};
+    const auto with = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), base.begin(), base.end());
+        return plan_of(more);
+    };
+    const json plain = with({});
+    EXPECT_EQ(plain["remark"], "");
+    const auto netlist = routing::generate_netlist(base.front());
+    ASSERT_TRUE(netlist);
+    std::string weights;
+    std::string guids;
+    for (const routing::NetlistNode& node : netlist->nodes) {
+        if (node.type == mad::NodeType::switch_ && weights.empty()) {
+            weights = fmt::format("# one way\n{} 3 4\n", node.guid);
+        } else if (node.type == mad::NodeType::ca) {
+            guids = fmt::format("{}\n{}", node.guid, guids);  // the last host first
+        }
+    }
+    const TextFile weights_file("weights", weights);
+    const TextFile guids_file("guids", guids);
+    EXPECT_NE(with({"--hop-weights", weights_file.path()})["hash"], plain["hash"]);
+    EXPECT_NE(with({"--guid-order", guids_file.path()})["hash"], plain["hash"]);
+    EXPECT_EQ(with({"--slow-links", "avoid"})["hash"], plain["hash"]) << "all links run as fast as they can";
+    const json tree = plan_of({base.front(), "--engine", "ftree", "--hop-weights", weights_file.path()});
+    EXPECT_EQ(tree["remark"], "has no use for hop_weights_file");
+    const Said said =
+        run_cli({"plan", base.front(), "--engine", "ftree", "--hop-weights", weights_file.path()});
+    EXPECT_NE(said.out.find("ftree: has no use for hop_weights_file"), std::string::npos) << said.out;
+}
+
+TEST(Plan, AFileThatIsNoneIsNamedWithItsLine) {
+    const TextFile file("bad-weights", "# weights\nleaf-1 3 2\n");
+    for (const std::string flag :
+         {"--hop-weights", "--ignored-ports", "--compute-nodes", "--io-nodes", "--guid-order"}) {
+        const Said said = run_cli({"plan", "fat-tree:radix=4,levels=2", flag, file.path()});
+        EXPECT_EQ(said.code, 2) << flag;
+        EXPECT_NE(said.err.find(file.path() + ":2:1: 'leaf-1' is not a GUID"), std::string::npos) << said.err;
+        EXPECT_NE(run_cli({"plan", "fat-tree:radix=4,levels=2", flag, "/nowhere"}).code, 0);
+    }
+    EXPECT_NE(run_cli({"plan", "fat-tree:radix=4,levels=2", "--slow-links", "shun"}).code, 0);
 }
 
 TEST(Plan, FiguresDoNotDependOnThreads) {

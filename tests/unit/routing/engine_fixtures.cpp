@@ -35,7 +35,7 @@ Topology FabricMaker::make() const {
             const mad::Guid guid{kSwitchGuid + at};
             calls.emplace_back([&builder, end] { builder.add_end_port(end); });
             calls.emplace_back([this, &builder, end, guid, port] {
-                builder.add_link(end.node_guid, end.port, guid, port, lanes);
+                builder.add_link(end.node_guid, end.port, guid, port, {lanes});
             });
             ++next_host;
         }
@@ -45,7 +45,8 @@ Topology FabricMaker::make() const {
         const mad::PortNum b_port{next_port[b]++};
         const mad::Guid a_guid{kSwitchGuid + a};
         const mad::Guid b_guid{kSwitchGuid + b};
-        calls.emplace_back([=, this, &builder] { builder.add_link(a_guid, a_port, b_guid, b_port, lanes); });
+        calls.emplace_back(
+            [=, this, &builder] { builder.add_link(a_guid, a_port, b_guid, b_port, {lanes}); });
     }
     for (unsigned at = 0; at < switches; ++at) {
         TopologySwitch item;

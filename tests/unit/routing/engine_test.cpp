@@ -78,7 +78,7 @@ TEST(Engines, NoSwitchAtAll) {
         end.lids = {mad::Lid{static_cast<std::uint16_t>(guid)}, 0};
         builder.add_end_port(end);
     }
-    builder.add_link(mad::Guid{1}, mad::PortNum{1}, mad::Guid{2}, mad::PortNum{1}, 8);
+    builder.add_link(mad::Guid{1}, mad::PortNum{1}, mad::Guid{2}, mad::PortNum{1}, {8});
     const Topology topology = builder.build();
     for (const char* engine : kTreeEngines) {
         const Routes routes = routes_of(engine, topology);

@@ -259,7 +259,7 @@ Topology two_rails(bool rails_apart) {
         for (std::uint64_t spine = 0; spine < kSpines; ++spine) {
             builder.add_link(mad::Guid{0x100 + leaf}, mad::PortNum{static_cast<std::uint8_t>(5 + spine)},
                              mad::Guid{0x100 + kLeaves + spine},
-                             mad::PortNum{static_cast<std::uint8_t>(1 + leaf)}, 1);
+                             mad::PortNum{static_cast<std::uint8_t>(1 + leaf)}, {1});
         }
         for (std::uint64_t port = 0; port < kPorts; ++port) {
             // Apart: leaves 0 and 1 hold first and second ports of the same hosts, so do 2 and 3.
@@ -271,7 +271,7 @@ Topology two_rails(bool rails_apart) {
             end.lids = {mad::Lid{static_cast<std::uint16_t>(1 + leaf * kPorts + port)}, 0};
             builder.add_end_port(end);
             builder.add_link(end.node_guid, end.port, mad::Guid{0x100 + leaf},
-                             mad::PortNum{static_cast<std::uint8_t>(1 + port)}, 1);
+                             mad::PortNum{static_cast<std::uint8_t>(1 + port)}, {1});
         }
     }
     return builder.build();

@@ -77,10 +77,10 @@ Topology without_switch(const Topology& topology, std::uint32_t gone) {
                 end.switch_index = kNoIndex;  // the link says it anew
                 builder.add_end_port(end);
                 builder.add_link(item.guid, number, topology.end_ports[peer.index].node_guid, peer.port,
-                                 peer.data_vls);
+                                 {peer.data_vls});
             } else if (peer.kind == PortPeer::Kind::switch_ && peer.index != gone) {
                 builder.add_link(item.guid, number, topology.switches[peer.index].guid, peer.port,
-                                 peer.data_vls);
+                                 {peer.data_vls});
             }
         }
     }

@@ -19,7 +19,7 @@ Topology rails() {
         item.num_ports = 8;
         builder.add_switch(item);
     }
-    builder.add_link(mad::Guid{0x5000}, mad::PortNum{8}, mad::Guid{0x5001}, mad::PortNum{8}, 1);
+    builder.add_link(mad::Guid{0x5000}, mad::PortNum{8}, mad::Guid{0x5001}, mad::PortNum{8}, {1});
     struct End {
         const char* name;
         std::uint64_t node;
@@ -44,7 +44,7 @@ Topology rails() {
         lid = static_cast<std::uint16_t>(lid + 2);
         builder.add_end_port(item);
         builder.add_link(item.node_guid, item.port, mad::Guid{0x5000 + end.leaf},
-                         mad::PortNum{socket[end.leaf]++}, 1);
+                         mad::PortNum{socket[end.leaf]++}, {1});
     }
     return builder.build();
 }

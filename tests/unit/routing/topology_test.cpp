@@ -55,9 +55,9 @@ TEST(TopologyBuilder, SortsByGuidWhateverTheOrderOfCalls) {
         TopologyBuilder builder;
         for (const auto& link : shuffled) {
             if (prng.below(2) == 0) {
-                builder.add_link(Guid{link.a}, PortNum{link.a_port}, Guid{link.b}, PortNum{link.b_port}, 8);
+                builder.add_link(Guid{link.a}, PortNum{link.a_port}, Guid{link.b}, PortNum{link.b_port}, {8});
             } else {
-                builder.add_link(Guid{link.b}, PortNum{link.b_port}, Guid{link.a}, PortNum{link.a_port}, 8);
+                builder.add_link(Guid{link.b}, PortNum{link.b_port}, Guid{link.a}, PortNum{link.a_port}, {8});
             }
         }
         for (const auto guid : switches) {
@@ -87,16 +87,16 @@ TEST(TopologyBuilder, DropsCablesIntoPortsThatAreNotThere) {
     TopologyBuilder builder;
     builder.add_switch(make_switch(1, 2));
     builder.add_switch(make_switch(2, 2));
-    builder.add_link(Guid{1}, PortNum{3}, Guid{2}, PortNum{1}, 8);
-    builder.add_link(Guid{1}, PortNum{0}, Guid{2}, PortNum{2}, 8);
+    builder.add_link(Guid{1}, PortNum{3}, Guid{2}, PortNum{1}, {8});
+    builder.add_link(Guid{1}, PortNum{0}, Guid{2}, PortNum{2}, {8});
     EXPECT_EQ(builder.build().link_count(), 0U);
 }
 
 TEST(TopologyBuilder, KeepsCablesOfASwitchToItself) {
     TopologyBuilder builder;
     builder.add_switch(make_switch(1, 4));
-    builder.add_link(Guid{1}, PortNum{1}, Guid{1}, PortNum{2}, 8);
-    builder.add_link(Guid{1}, PortNum{3}, Guid{1}, PortNum{3}, 8);
+    builder.add_link(Guid{1}, PortNum{1}, Guid{1}, PortNum{2}, {8});
+    builder.add_link(Guid{1}, PortNum{3}, Guid{1}, PortNum{3}, {8});
     const Topology topology = builder.build();
     EXPECT_EQ(topology.link_count(), 2U);
     EXPECT_EQ(topology.switches[0].peers[2].port, PortNum{1});

@@ -379,6 +379,52 @@ TEST(ConfigFile, LftsFileIsReadBesideTheConfiguration) {
     EXPECT_NE(load_config(path).error().message.find("lfts_file " + folder.path() + "/lfts: "), std::string::npos);
 }
 
+/// Each time the configuration is read, so are the files that it names: at a reload too.
+TEST(ConfigFile, PreferenceFilesAreReadBesideTheConfiguration) {
+    const TempFolder folder;
+    folder.write("weights", "0x1 3 2\n");
+    folder.write("ignored", "0x1 4\n");
+    folder.write("cn", "0x12\n0x11\n");
+    folder.write("io", "0x13\n");
+    folder.write("order", "0x14\n0x12\n");
+    const std::string path = folder.write("c.toml",
+                                          "[routing]\n"
+                                          "slow_links = \"weigh\"\n"
+                                          "hop_weights_file = \"weights\"\n"
+                                          "port_prof_ignore_file = \"ignored\"\n"
+                                          "cn_guid_file = \"cn\"\n"
+                                          "io_guid_file = \"io\"\n"
+                                          "guid_routing_order_file = \"order\"\n");
+    const auto config = load_config(path);
+    ASSERT_TRUE(config.has_value()) << config.error().message;
+    const routing::SwitchPort third{mad::Guid{1}, mad::PortNum{3}};
+    const routing::SwitchPort fourth{mad::Guid{1}, mad::PortNum{4}};
+    routing::Preferences wanted;
+    wanted.slow_links = routing::SlowLinks::weigh;
+    wanted.hop_weights = {{third, 2}};
+    wanted.ignored_ports = {fourth};
+    wanted.compute_nodes = {mad::Guid{0x11}, mad::Guid{0x12}};
+    wanted.io_nodes = {mad::Guid{0x13}};
+    wanted.order = {mad::Guid{0x14}, mad::Guid{0x12}};
+    EXPECT_EQ(config->sm.routing.preferences, wanted);
+    const auto again = parse_config(dump_config(*config), "dump");
+    ASSERT_TRUE(again.has_value()) << again.error().message;
+    EXPECT_EQ(again->sm.preference_files, config->sm.preference_files);
+
+    folder.write("weights", "0x1 3 5\n");
+    ASSERT_TRUE(load_config(path).has_value());
+    EXPECT_EQ(load_config(path)->sm.routing.preferences.hop_weights[0].hops, 5);
+    folder.write("cn", "0x12\nnode-1\n");
+    ASSERT_FALSE(load_config(path).has_value());
+    EXPECT_EQ(load_config(path).error().message,
+              folder.path() +
+                  "/cn:2:1: 'node-1' is not a GUID: expected up to 16 hex digits, not all 0, like "
+                  "0x0002c90300a1b2c3");
+    std::filesystem::remove(folder.path() + "/cn");
+    EXPECT_EQ(load_config(path).error().message,
+              "cn_guid_file " + folder.path() + "/cn cannot be opened: No such file or directory");
+}
+
 TEST(ConfigFile, FilesThatCannotBeRead) {
     const TempFolder folder;
     const auto missing = load_config(folder.path() + "/none.toml");

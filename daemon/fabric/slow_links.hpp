@@ -1,0 +1,19 @@
+// DOC: links that run below what both of their ends could do (mad/link_rate.hpp): a cable or connector to be
+// looked at. Pure, by GUID, in GUID order.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "daemon/fabric/fabric.hpp"
+
+namespace ibf::fabric {
+
+struct SlowLink {
+    PortRef at;  ///< the end with the lower GUID, then port
+    LinkRates rates;
+    std::string text;  ///< one sentence: both ends, what it runs at, what it could
+};
+[[nodiscard]] std::vector<SlowLink> slow_links(const Fabric& fabric);
+
+}  // namespace ibf::fabric
