@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/heap.hpp"
 #include "base/log.hpp"
 #include "daemon/shell/config_file.hpp"
 #include "daemon/shell/daemon.hpp"
@@ -145,6 +146,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    base::keep_freed_memory();
     try {
         return run(argc, argv);
     } catch (const std::exception& error) {

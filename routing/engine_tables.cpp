@@ -36,10 +36,15 @@ void CandidatePlanes::load(const Graph& graph, const EnginePlan& plan, std::uint
     find_goals(plan, at);
     for (std::size_t group = 0; group < groups.size(); ++group) {
         const std::uint32_t peer = groups[group].peer;
-        if (!plan.goes_down.empty() && plan.goes_down[graph.first_group[at] + group] != 0) {
-            add_closer(group, plan.down->row(peer), plan.down->row(at));
-        } else {
+        const UpDownLink link =
+            plan.links.empty() ? UpDownLink::up : plan.links[graph.first_group[at] + group];
+        if (link == UpDownLink::up) {
             add_closer(group, plan.lengths->row(peer), goals_.data());
+            continue;
+        }
+        add_closer(group, plan.down->row(peer), plan.down->row(at));
+        if (link == UpDownLink::spare) {
+            add_closer(group, plan.down->row(peer), goals_.data());
         }
     }
 }
@@ -252,7 +257,7 @@ private:
         due_.merge(changes.whole.row(at));
         const std::uint32_t first = job_.graph.first_group[at];
         for (std::uint32_t group = first; group < job_.graph.first_group[at + 1]; ++group) {
-            const LineBits& nearer = job_.plan.goes_down[group] != 0 ? changes.down : changes.whole;
+            const LineBits& nearer = job_.plan.links[group] == UpDownLink::up ? changes.whole : changes.down;
             due_.merge(nearer.row(job_.graph.groups[group].peer));
         }
     }
@@ -535,10 +540,7 @@ EnginePlan plan_of(UpDownStep step) {
     EnginePlan plan;
     plan.lengths = std::shared_ptr<const ByteMatrix>(step.now, &step.now->whole);
     plan.down = std::shared_ptr<const ByteMatrix>(step.now, &step.now->down);
-    plan.goes_down.reserve(step.now->links.size());
-    for (const UpDownLink link : step.now->links) {
-        plan.goes_down.push_back(link == UpDownLink::up ? 0 : 1);
-    }
+    plan.links = step.now->links;
     plan.basis = std::move(step.now);
     plan.changes = std::move(step.changes);
     return plan;

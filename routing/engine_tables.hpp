@@ -53,8 +53,9 @@ using FlowPlacer =
     std::function<void(const Graph&, const EnginePlan&, const std::vector<FlowTarget>&, const DraftRows&)>;
 
 /// What an engine makes of one graph: its candidates, how long its paths are, and the shape to spread by.
-/// A group of switch s that leads to p is a candidate toward d if it comes one hop closer: a group that goes
-/// down if down[p][d] + 1 == down[s][d]; any other if s has no way down to d and lengths[p][d] + 1 ==
+/// A group of switch s that leads to p is a candidate toward d if it comes one hop closer. A group that goes
+/// down: if down[p][d] + 1 == down[s][d]. One that goes up: if s has no way down to d and lengths[p][d] + 1
+/// == lengths[s][d]. A spare one: as one that goes down, or if s has no way down to d and down[p][d] + 1 ==
 /// lengths[s][d].
 struct EnginePlan {
     SetRule sets;  ///< in place of the distances below, where candidates do not follow from them
@@ -62,7 +63,7 @@ struct EnginePlan {
     /// evened out.
     std::shared_ptr<const ByteMatrix> lengths;
     std::shared_ptr<const ByteMatrix> down;  ///< null: no group goes down
-    std::vector<char> goes_down;             ///< by graph group; empty: none does
+    std::vector<UpDownLink> links;           ///< by graph group; empty: all go up
     Shape shape;
     Evening evening = Evening::by_flows;
     FlowPlacer placer;  ///< lays the flows of fresh tables in place of the evening out; may be null

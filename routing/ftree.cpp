@@ -22,7 +22,9 @@ public:
           mean_(mean),
           last_(last),
           top_(levels.empty() ? 0 : *std::max_element(levels.begin(), levels.end())),
-          touched_(graph.switch_count(), 0) {
+          touched_(graph.switch_count(), 0),
+          entered_by_(graph.switch_count(), kNoIndex),
+          hops_(graph.switch_count(), 0) {
         order_.position.assign(graph.switch_count(), kNoIndex);
         order_.rank = levels;
         order_.reach = levels;
@@ -40,19 +42,24 @@ public:
 
 private:
     /// Leaves with the most switches right above them first: planes of spines that the start does not see
-    /// enter late. Nothing farther is looked at, so that damage elsewhere moves the start, and all that hangs
-    /// on it, not.
+    /// enter late. Those that miss no more than a quarter of them count as whole, and nothing farther is
+    /// looked at, so that a lost link does not move the start, and all that hangs on it.
     [[nodiscard]] std::vector<std::uint32_t> starts() const {
         using Rank = std::tuple<bool, bool, std::int64_t, std::uint32_t>;  // (last, no leaf, -above, index)
         std::vector<Rank> ranks;
         ranks.reserve(graph_.switch_count());
+        std::int64_t most = 0;
         for (std::uint32_t at = 0; at < graph_.switch_count(); ++at) {
             std::int64_t above = 0;
             for (const PortGroup& group : graph_.groups_of(at)) {
                 above += is_above(group.peer, at) ? 1 : 0;
             }
             const bool leaf = graph_.hosts[at] != 0 && levels_[at] == 0;
+            most = leaf ? std::max(most, above) : most;
             ranks.emplace_back(last_[at] != 0, !leaf, -above, at);
+        }
+        for (auto& [last, other, above, at] : ranks) {
+            above = -above * 4 >= most * 3 ? std::min(above, -most) : above;
         }
         std::sort(ranks.begin(), ranks.end());
         std::vector<std::uint32_t> order;
@@ -67,7 +74,7 @@ private:
         return levels_[peer] > levels_[at];
     }
 
-    /// The start and all that can be reached upward from it, level by level.
+    /// A switch and all that can be reached upward from it, level by level.
     void place_cone(std::uint32_t start) {
         std::vector<std::vector<std::uint32_t>> by_level(std::size_t{top_} + 1);
         by_level[levels_[start]].push_back(start);
@@ -82,6 +89,7 @@ private:
                 for (const PortGroup& group : graph_.groups_of(at)) {
                     if (is_above(group.peer, at) && touched_[group.peer] == 0 && last_[group.peer] == 0) {
                         touched_[group.peer] = 1;
+                        hops_[group.peer] = hops_[at] + 1;
                         by_level[levels_[group.peer]].push_back(group.peer);
                     }
                 }
@@ -92,12 +100,18 @@ private:
         }
     }
 
+    /// What is entered from below, since the start does not see it, is placed as the start is: with all that
+    /// can be reached upward from it. None of that is placed yet, or it would have been entered from above.
     void place_rest() {
         while (!frontier_.empty()) {
-            const std::uint32_t at = std::get<3>(frontier_.top());
+            const auto [late, depth, hops, mean, at] = frontier_.top();
             frontier_.pop();
-            place(at);
-            touch_neighbours(at);
+            if (is_above(at, entered_by_[at])) {
+                place_cone(at);
+            } else {
+                place(at);
+                touch_neighbours(at);
+            }
         }
     }
 
@@ -107,13 +121,16 @@ private:
         for (const PortGroup& group : graph_.groups_of(at)) {
             if (touched_[group.peer] == 0) {
                 touched_[group.peer] = 1;
-                frontier_.emplace(last_[group.peer] != 0, top_ - levels_[group.peer], mean_[group.peer],
-                                  group.peer);
+                entered_by_[group.peer] = at;
+                hops_[group.peer] = hops_[at] + 1;
+                frontier_.emplace(last_[group.peer] != 0, top_ - levels_[group.peer], hops_[group.peer],
+                                  mean_[group.peer], group.peer);
             }
         }
     }
 
-    using Key = std::tuple<bool, std::uint32_t, std::uint32_t, std::uint32_t>;  // (last, depth, mean, index)
+    /// (last, depth, hops from the start by the way of entering, mean, index)
+    using Key = std::tuple<bool, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
 
     const Graph& graph_;
     const Levels& levels_;
@@ -121,6 +138,8 @@ private:
     const std::vector<char>& last_;
     std::uint32_t top_;
     std::vector<char> touched_;
+    std::vector<std::uint32_t> entered_by_;
+    std::vector<std::uint32_t> hops_;
     std::priority_queue<Key, std::vector<Key>, std::greater<>> frontier_;
     UpDownOrder order_;
     std::uint32_t next_ = 0;

@@ -127,10 +127,15 @@ public:
         return mine;
     }
 
-    template <class Row>
-    [[nodiscard]] ByteLine whole_of(std::uint32_t at, const std::uint8_t* down, const Row& row) const {
+    /// Whole paths of one switch from the whole paths of those above it, and from the down distances (its own
+    /// among them) of those that spare links lead to.
+    template <class Row, class DownRow>
+    [[nodiscard]] ByteLine whole_of(std::uint32_t at, const Row& row, const DownRow& down) const {
         ByteLine mine = nearest(at, row, [](UpDownLink link) { return link == UpDownLink::up; });
-        prefer_down(mine, ByteLine(down));
+        if (has_spares_) {
+            mine.lower_to(nearest(at, down, [](UpDownLink link) { return link == UpDownLink::spare; }));
+        }
+        prefer_down(mine, ByteLine(down(at)));
         return mine;
     }
 
@@ -165,7 +170,7 @@ private:
             down_of(*it, line, use, down).store(down(*it));
         }
         for (const std::uint32_t at : by_position_) {
-            whole_of(at, down(at), whole).store(whole(at));
+            whole_of(at, whole, down).store(whole(at));
         }
     }
 
@@ -235,6 +240,7 @@ public:
         }
         for (const std::uint32_t at : by_position) {
             gather(at, UpDownLink::up, changes_.whole, due);
+            merge(at, UpDownLink::spare, changes_.down, due);
             due.merge(changes_.down.row(at));
             due.for_each([&](std::uint32_t line) { update_whole(at, line); });
         }
@@ -262,6 +268,11 @@ private:
             due.set_all();
             return;
         }
+        merge(at, kind, changed, due);
+    }
+
+    /// Adds the lines that changed at those whom links of this kind lead to.
+    void merge(std::uint32_t at, UpDownLink kind, const LineBits& changed, LineSet& due) const {
         for (std::uint32_t group = graph_.first_group[at]; group < graph_.first_group[at + 1]; ++group) {
             if (now_.links[group] == kind) {
                 due.merge(changed.row(graph_.groups[group].peer));
@@ -283,8 +294,8 @@ private:
             return;
         }
         const ByteLine fresh = filler_.whole_of(
-            at, now_.down.row(at) + line * kStrip,
-            [&](std::uint32_t peer) { return std::as_const(now_.whole).row(peer) + line * kStrip; });
+            at, [&](std::uint32_t peer) { return std::as_const(now_.whole).row(peer) + line * kStrip; },
+            [&](std::uint32_t peer) { return std::as_const(now_.down).row(peer) + line * kStrip; });
         if (put(at, line, fresh, now_.whole, owns_whole_, changes_.whole)) {
             ByteLine lost = filler_.lost_of(at, fresh, filler_.homes_of(line));
             lost.mask(filler_.real_columns(line));

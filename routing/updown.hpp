@@ -9,6 +9,10 @@
 // to the destination does, because a packet that came down has no other way; else it goes up, where the whole
 // path is shortest.
 //
+// Spare links go down in the order, but up in the fabric. Who can go down over one need not: nobody sends
+// down to a switch that has no other way down to the destination, so all packets that meet the spare link
+// there came up, and may take it or go on upward, whichever is shorter.
+//
 // Hops are worked out for 64 destinations at a time. An evaluation can build on an earlier one: what no lost
 // or new link reaches is shared with it, and which lines of 64 differ is told. The bytes are those of a full
 // evaluation.
@@ -27,9 +31,9 @@ namespace ibf::routing {
 /// Every switch but the first of a component should have a neighbour before it: then all pairs have a path.
 struct UpDownOrder {
     std::vector<std::uint32_t> position;  ///< by switch, a permutation
-    /// A link down from w to s is spare if rank[s] > reach[w]. Spare links are used toward a destination only
-    /// if some switch has no way to it without them: who can go down must, so a link that is down in the
-    /// order but leads nowhere in particular would draw all traffic of its switch. Empty: no link is spare.
+    /// A link down from w to s is spare if rank[s] > reach[w]. If it counted as a way down it would draw all
+    /// traffic of w, since who can go down must; it does so only toward destinations that some switch has no
+    /// way to otherwise. Toward all others it is one more way of going up. Empty: no link is spare.
     std::vector<std::uint32_t> rank;
     std::vector<std::uint32_t> reach;
 

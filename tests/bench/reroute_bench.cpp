@@ -1,0 +1,173 @@
+// DOC: what one lost link or switch costs: time to new tables, and blocks to write.
+//
+// On a tree (default: the LID-space-full one) routes with each engine, takes away one seeded link between the
+// lowest two levels, one above, and one switch of the top level in turn, and routes again on the tables
+// before. Prints the least time of the runs, and the blocks that hold another entry beside those that anybody
+// would have to write (tests/unit/routing/forced_blocks.hpp). Where losses differ by place (the start of an
+// up/down order does), the worst of them is named as well. Usage: reroute_bench [RUNS] [SPEC]
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <ctime>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/heap.hpp"
+#include "base/prng.hpp"
+#include "tests/unit/routing/engine_fixtures.hpp"
+#include "tests/unit/routing/forced_blocks.hpp"
+#include "tests/unit/routing/grid_fixtures.hpp"
+
+namespace {
+
+using namespace ibf::routing;
+
+constexpr std::size_t kPlaces = 8;  ///< losses of a kind
+
+struct Loss {
+    std::string what;
+    Topology cut;
+};
+
+/// Every switch-to-switch cable once, by the end nearer to the hosts.
+struct Cable {
+    std::uint32_t at = 0;
+    std::size_t port = 0;
+    std::uint32_t above = 0;
+};
+
+bool has_hosts(const TopologySwitch& item) {
+    return std::any_of(item.peers.begin(), item.peers.end(),
+                       [](const PortPeer& peer) { return peer.kind == PortPeer::Kind::end_port; });
+}
+
+/// The cables of leaves first, all others second.
+std::pair<std::vector<Cable>, std::vector<Cable>> cables_of(const Topology& topology) {
+    std::pair<std::vector<Cable>, std::vector<Cable>> cables;
+    for (std::uint32_t at = 0; at < topology.switches.size(); ++at) {
+        const bool leaf = has_hosts(topology.switches[at]);
+        for (std::size_t port = 1; port < topology.switches[at].peers.size(); ++port) {
+            const PortPeer& peer = topology.switches[at].peers[port];
+            if (peer.kind != PortPeer::Kind::switch_) {
+                continue;
+            }
+            const bool to_leaf = has_hosts(topology.switches[peer.index]);
+            if (leaf) {
+                cables.first.push_back({at, port, peer.index});
+            } else if (!to_leaf && at < peer.index) {
+                cables.second.push_back({at, port, peer.index});
+            }
+        }
+    }
+    return cables;
+}
+
+std::vector<Loss> lost_cables(const Topology& topology, const std::vector<Cable>& cables) {
+    std::vector<Loss> losses;
+    ibf::base::Prng prng(1);
+    for (std::size_t i = 0; i < kPlaces && !cables.empty(); ++i) {
+        const Cable& cable = i == 0 ? cables.front() : cables[prng.below(cables.size())];
+        Loss loss{fmt::format("{} port {}", topology.switches[cable.at].name, cable.port), topology};
+        test::cut_link(loss.cut, cable.at, cable.port);
+        losses.push_back(std::move(loss));
+    }
+    return losses;
+}
+
+std::vector<Loss> lost_tops(const Topology& topology, const std::vector<Cable>& upper) {
+    std::vector<Loss> losses;
+    std::vector<std::uint32_t> tops;
+    for (const Cable& cable : upper) {
+        for (const std::uint32_t at : {cable.at, cable.above}) {
+            const std::vector<PortPeer>& peers = topology.switches[at].peers;
+            if (std::none_of(peers.begin(), peers.end(), [&](const PortPeer& peer) {
+                    return peer.kind == PortPeer::Kind::switch_ && has_hosts(topology.switches[peer.index]);
+                })) {
+                tops.push_back(at);
+            }
+        }
+    }
+    ibf::base::Prng prng(1);
+    for (std::size_t i = 0; i < kPlaces && !tops.empty(); ++i) {
+        const std::uint32_t top = tops[prng.below(tops.size())];
+        losses.push_back({topology.switches[top].name, test::without_switch(topology, top)});
+    }
+    return losses;
+}
+
+struct Cost {
+    double seconds = 0;
+    double processor = 0;
+    test::BlockCount blocks;
+};
+
+Cost reroute(const std::string& engine, const Topology& whole, const Routes& before, const Topology& cut,
+             int runs) {
+    Cost cost;
+    for (int run = 0; run < runs; ++run) {
+        const std::clock_t cpu = std::clock();
+        const auto start = std::chrono::steady_clock::now();
+        const auto after = run_engine(engine, cut, &before, RouteOptions{});
+        const double seconds =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        const double processor = static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC;
+        if (!after) {
+            fmt::print("    {}: {}\n", engine, after.error().message);
+            return cost;
+        }
+        cost.seconds = run == 0 ? seconds : std::min(cost.seconds, seconds);
+        cost.processor = run == 0 ? processor : std::min(cost.processor, processor);
+        if (run == 0) {
+            cost.blocks = test::ForcedBlocks(whole, before, cut, *after).count();
+        }
+    }
+    return cost;
+}
+
+double ratio_of(const test::BlockCount& blocks) {
+    return static_cast<double>(blocks.moved) / static_cast<double>(std::max<std::uint64_t>(1, blocks.forced));
+}
+
+void bench(const std::string& kind, const std::string& engine, const Topology& whole, const Routes& before,
+           const std::vector<Loss>& losses, int runs) {
+    for (const Loss& loss : losses) {
+        const Cost cost = reroute(engine, whole, before, loss.cut, runs);
+        fmt::print(
+            "  {:6} {:12} {:16} {:6.1f} ms (cpu {:6.1f} ms)  moved {:5} (idle {:4}) forced {:5} ratio {:.2f} "
+            " dropped "
+            "{:5}  "
+            "switches {}\n",
+            engine, kind, loss.what, cost.seconds * 1e3, cost.processor * 1e3, cost.blocks.moved,
+            cost.blocks.idle, cost.blocks.forced, ratio_of(cost.blocks), cost.blocks.dropped,
+            cost.blocks.switches);
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    ibf::base::keep_freed_memory();  // as the daemon does
+    int runs = 5;
+    std::string spec = "fat-tree:radix=64,levels=3,pods=44";
+    for (int i = 1; i < argc; ++i) {
+        const char* end = argv[i] + std::strlen(argv[i]);
+        if (std::from_chars(argv[i], end, runs).ptr != end) {
+            spec = argv[i];
+        }
+    }
+    const Topology whole = test::generated(spec);
+    const auto [lower, upper] = cables_of(whole);
+    const std::vector<Loss> kinds[] = {lost_cables(whole, lower), lost_cables(whole, upper),
+                                       lost_tops(whole, upper)};
+    fmt::print("{}: {} switches, {} LIDs\n", spec, whole.switches.size(), whole.lid_count());
+    for (const char* engine : {"ftree", "updn", "minhop"}) {
+        const Routes before = test::routes_of(engine, whole);
+        bench("leaf's link", engine, whole, before, kinds[0], runs);
+        bench("upper link", engine, whole, before, kinds[1], runs);
+        bench("top switch", engine, whole, before, kinds[2], runs);
+    }
+    return 0;
+}
