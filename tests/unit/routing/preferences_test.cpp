@@ -71,7 +71,7 @@ std::map<std::uint8_t, unsigned> counts(const Topology& topology, const Routes& 
 }
 
 unsigned count_by(const Topology& topology, const Routes& routes, std::uint32_t at, std::uint8_t port) {
-    return counts(topology, routes, at, tree_order(topology, 1))[port];
+    return counts(topology, routes, at, usual_order(topology, 1))[port];
 }
 
 /// Two leaves of four hosts, two spines; leaf 0 is switch 0, its first uplink port 5.
@@ -219,7 +219,7 @@ TEST(SlowLinks, ALeafThatHasNoOtherLinksKeepsThem) {
         const Routes routes = routed(engine, topology, nullptr, with(SlowLinks::avoid));
         expect_sound(engine, topology, routes);
         EXPECT_EQ(count_by(topology, routes, 1, other), 0U) << "leaf 1 has others";
-        const auto found = counts(topology, routes, 0, tree_order(topology, 1));
+        const auto found = counts(topology, routes, 0, usual_order(topology, 1));
         EXPECT_EQ(found.size(), ports_to_switches(topology, 0).size()) << "leaf 0 spreads over all it has";
     }
 }
@@ -418,7 +418,7 @@ Mixed mixed(const std::string& spec, std::uint64_t seed) {
     out.topology = generated(spec);
     base::Prng prng(seed);
     std::vector<std::vector<EndPortIndex>> by_leaf(out.topology.switches.size());
-    for (const EndPortIndex end : tree_order(out.topology, 1)) {
+    for (const EndPortIndex end : usual_order(out.topology, 1)) {
         by_leaf[out.topology.end_ports[end.value()].switch_index].push_back(end);
     }
     std::vector<char> is_apart(out.topology.end_ports.size(), 0);
@@ -427,7 +427,7 @@ Mixed mixed(const std::string& spec, std::uint64_t seed) {
             is_apart[ends[prng.below(ends.size())].value()] = 1;
         }
     }
-    for (const EndPortIndex end : tree_order(out.topology, 1)) {
+    for (const EndPortIndex end : usual_order(out.topology, 1)) {
         (is_apart[end.value()] != 0 ? out.apart : out.rest).push_back(end);
     }
     return out;
@@ -500,7 +500,7 @@ TEST(Roles, ComputeNodesAreEvenedOutByThemselves) {
         Mixed fabric;
         fabric.topology = generated("torus:4x4,hosts=4");
         base::Prng prng(seed);
-        for (const EndPortIndex end : tree_order(fabric.topology, 1)) {
+        for (const EndPortIndex end : usual_order(fabric.topology, 1)) {
             // Servers crowd on some switches.
             const std::uint32_t at = fabric.topology.end_ports[end.value()].switch_index;
             (prng.below(8) < at % 8 ? fabric.apart : fabric.rest).push_back(end);
