@@ -87,6 +87,8 @@ class Theirs:
         return self.state() == "STANDBY"
 
     def words(self):
+        if not os.path.exists(self.manager.log):
+            return ""
         with open(self.manager.log, encoding="utf-8", errors="replace") as file:
             return file.read()
 
@@ -173,8 +175,8 @@ def beside_opensm(scene, build, opensm, folder, hosts):
 
 def beside_ours(scene, build, folder, hosts):
     sim = scene.sim
-    first = Ours(sim, build, folder, hosts[0], priority=2, hand_over_hold="0s")
-    second = Ours(sim, build, folder, hosts[1], priority=1)
+    first = Ours(sim, build, folder, hosts[0], priority=2)
+    second = Ours(sim, build, folder, hosts[1], priority=1, hand_over_hold="0s")  # it is the master that holds
     try:
         scene.settled("two ibfabricds", first, [second], 30)
         scene.wait("at rest", lambda: first.ask("sms").get("role") == "master", 5)
