@@ -520,11 +520,10 @@ std::vector<ConfigOption> sm_options() {
         integer({"sm", "poll_misses"}, 2, 100,
                 "After so many questions in a row without an answer the master is taken for dead.",
                 &SmConfig::poll_misses),
-        word<sm::HandOver>({"sm", "hand_over"},
-                           {{"priority", sm::HandOver::priority}, {"never", sm::HandOver::never}},
-                           "When a master hands over to a standby: where that one's priority is higher, or not "
-                           "at all.",
-                           &SmConfig::hand_over),
+        word({"sm", "hand_over"}, {{"priority", sm::HandOver::priority}, {"never", sm::HandOver::never}},
+             "When a master hands over to a standby: where that one's priority is higher, or not "
+             "at all.",
+             &SmConfig::hand_over),
         duration({"sm", "hand_over_hold"}, Duration::zero(), hours{24},
                  "An SM that has vanished must stay so long before it is handed over to, twice as long each "
                  "further time.",
