@@ -48,7 +48,7 @@ public:
         for (TopologyEndPort end : whole_.end_ports) {
             if (switch_gone_[end.switch_index] == 0) {
                 const mad::Guid leaf = whole_.switches[end.switch_index].guid;
-                builder.add_link(end.node_guid, end.port, leaf, end.switch_port, 1);
+                builder.add_link(end.node_guid, end.port, leaf, end.switch_port, {});
                 end.switch_index = kNoIndex;  // the link says it anew
                 builder.add_end_port(std::move(end));
             }
@@ -58,7 +58,7 @@ public:
             const PortPeer& peer = item.peers[cables_[i].port];
             if (cable_gone_[i] == 0) {  // those of switches that are gone lead to nobody
                 builder.add_link(item.guid, mad::PortNum{cables_[i].port}, whole_.switches[peer.index].guid,
-                                 peer.port, peer.data_vls);
+                                 peer.port, {peer.data_vls});
             }
         }
         return builder.build();
