@@ -53,7 +53,7 @@ public:
     Balancer(const Graph& graph, const EnginePlan& plan, const Flows& flows, const DraftRows& rows)
         : graph_(graph),
           flows_(flows),
-          top_rate_(graph.rates.empty() ? 1 : *std::max_element(graph.rates.begin(), graph.rates.end())),
+          burden_(graph),
           advance_(graph.rates.empty() ? 0 : most_senders(flows)),
           lengths_(*plan.lengths),
           rows_(rows),
@@ -82,7 +82,7 @@ public:
         std::uint64_t total = 0;
         std::uint64_t worst = 0;
         for (std::uint32_t link = 0; link < load_.size(); ++link) {
-            const std::uint64_t burden = burden_of(link, load_[link]);
+            const std::uint64_t burden = burden_.of(link, load_[link]);
             total += burden;
             worst = std::max(worst, burden);
         }
@@ -107,13 +107,8 @@ private:
     static constexpr int kRoundsMax = 3;
     static constexpr std::uint64_t kEvenParts = 10;  ///< worst link within a tenth of the mean
 
-    /// Flows over a link, counted as if it ran at the fastest rate there is.
-    [[nodiscard]] std::uint64_t burden_of(std::uint32_t link, std::uint64_t load) const {
-        return load * top_rate_ / graph_.rate(link);
-    }
-
     void set_cost(std::uint32_t link) {
-        const std::uint64_t burden = burden_of(link, load_[link] + advance_);
+        const std::uint64_t burden = burden_.of(link, load_[link] + advance_);
         const std::uint64_t level = std::min<std::uint64_t>(burden * 32 / mean_, 1U << 16U);
         cost_[link] = level * level * level + 1;
     }
@@ -185,7 +180,7 @@ private:
 
     const Graph& graph_;
     const Flows& flows_;
-    std::uint64_t top_rate_;
+    Burden burden_;
     /// Where rates differ, so does what a LID that comes would add: what one brings a busy leaf is counted.
     std::uint64_t advance_;
     const ByteMatrix& lengths_;

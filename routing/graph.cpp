@@ -157,6 +157,9 @@ Graph make_graph(const Topology& topology, const std::vector<char>& excluded,
     return graph;
 }
 
+Burden::Burden(const Graph& graph)
+    : rates_(graph.rates), fastest_(rates_.empty() ? 1 : *std::max_element(rates_.begin(), rates_.end())) {}
+
 std::vector<std::uint8_t> shares_of(const std::vector<std::uint32_t>& rates) {
     const std::uint64_t fastest = rates.empty() ? 1 : *std::max_element(rates.begin(), rates.end());
     std::vector<std::uint8_t> shares;

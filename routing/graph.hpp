@@ -47,6 +47,19 @@ struct Graph {
     [[nodiscard]] std::uint32_t rate(std::uint32_t link) const { return rates.empty() ? 1 : rates[link]; }
 };
 
+/// What flows are to a link: as many as on a link of the fastest rate there is, or more.
+class Burden {
+public:
+    explicit Burden(const Graph& graph);
+    [[nodiscard]] std::uint64_t of(std::uint32_t link, std::uint64_t flows) const {
+        return rates_.empty() ? flows : flows * fastest_ / rates_[link];
+    }
+
+private:
+    const std::vector<std::uint32_t>& rates_;
+    std::uint64_t fastest_;
+};
+
 /// `excluded[s]` != 0 leaves out every link of switch s; empty excludes none.
 [[nodiscard]] Graph make_graph(const Topology& topology, const std::vector<char>& excluded);
 /// The same as an operator prefers it. Slow links that are to be avoided are left out, but for those between

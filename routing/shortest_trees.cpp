@@ -20,7 +20,7 @@ public:
           ranks_(ranks),
           rows_(rows),
           links_(graph),
-          top_rate_(graph.rates.empty() ? 1 : *std::max_element(graph.rates.begin(), graph.rates.end())),
+          burden_(graph),
           weight_(links_.count(), 0),
           hops_(graph.switch_count(), 0),
           cost_(graph.switch_count(), 0),
@@ -109,7 +109,7 @@ private:
     /// brings a busy leaf, so that what is compared is what there will be.
     void weigh_in_advance() {
         for (std::uint32_t link = 0; link < weight_.size(); ++link) {
-            weight_[link] = most_senders(flows_) * top_rate_ / graph_.rate(link);
+            weight_[link] = burden_.of(link, most_senders(flows_));
         }
     }
 
@@ -119,7 +119,7 @@ private:
         }
         for (auto at = order_.rbegin(); at != order_.rend(); ++at) {
             const std::uint32_t link = link_[*at];
-            weight_[link] += std::uint64_t{flow_[*at]} * top_rate_ / graph_.rate(link);
+            weight_[link] += burden_.of(link, flow_[*at]);
             flow_[links_.peer(link)] += flow_[*at];
         }
     }
@@ -130,7 +130,7 @@ private:
     const LinkRanks& ranks_;
     const DraftRows& rows_;
     Links links_;
-    std::uint64_t top_rate_;
+    Burden burden_;
     std::vector<std::uint64_t> weight_;    ///< by link: flows so far, as if it ran at the top rate
     std::vector<std::uint8_t> link_hops_;  ///< by link: what it counts as
     std::vector<std::uint8_t> hops_;       ///< by switch: to the destination
