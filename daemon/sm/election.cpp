@@ -242,11 +242,11 @@ void Election::note_vanished(mad::Guid guid, base::Instant now) {
     }
 }
 
+/// One that claims to be there and has not answered is neither: its answer may have been lost.
 void Election::note_present(const std::vector<OtherSm>& others, base::Instant now) {
     for (auto& [guid, past] : past_) {
-        const bool here = std::any_of(others.begin(), others.end(), [&, at = guid](const OtherSm& other) {
-            return other.guid == at && other.answered;
-        });
+        const bool here = std::any_of(others.begin(), others.end(),
+                                      [&, at = guid](const OtherSm& other) { return other.guid == at; });
         if (!here) {
             note_vanished(guid, now);
         }

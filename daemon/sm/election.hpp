@@ -17,7 +17,7 @@
 // acknowledges or says that it is master.
 //
 // Trust: who shows an SM_Key other than ours is not trusted: it is not handed anything, and its Sets are
-// refused. An SM_Key of zero is none at all: SMs show theirs to a master only. Who asks for what could take
+// refused. An SM_Key of zero is none at all: some show theirs to a master only. Who asks for what could take
 // mastership from us must show ours.
 //
 // Times: with a poll every `interval` P, each waited for P/2, the death of a master is known (misses + 0.5) P

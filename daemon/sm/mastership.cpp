@@ -72,8 +72,7 @@ const Fabric* SubnetManager::latest_fabric() const {
     return working_ ? working_.get() : fabric_.get();
 }
 
-/// The SM_Key goes to whom a master asks or answers a master that has shown it, to nobody else
-/// (IBA 14.2.5.13).
+/// A master proves itself by its SM_Key to whom it asks (IBA 14.2.5.13).
 mad::SmInfo SubnetManager::own_sm_info() const {
     mad::SmInfo info;
     info.guid = local_.port_guid;
@@ -109,12 +108,11 @@ void SubnetManager::on_sm_info(const mad::WireMad& wire, const mad::Smp& smp, ba
         status = !step || step->act == Act::refuse ? kStatusInvalid : mad::MadStatus{0};
     }
     mad::SmInfo info = own_sm_info();
-    const bool known_to_it = shown.state == mad::SmState::master && shown.sm_key == config_->sm_key;
-    info.sm_key = known_to_it ? config_->sm_key : mad::SmKey{};
+    const bool stranger = trust_of(shown.sm_key, config_->sm_key) == SmTrust::foreign;
+    info.sm_key = stranger ? mad::SmKey{} : config_->sm_key;  // OpenSM ignores an SM that does not show it
     ++sm_answers_sent_;
     out.emplace_back(SendMad{answer_to(wire, smp, mad::Method::get_resp, status, mad::encode(info))});
-    if (shown.guid != mad::Guid{} && shown.guid != local_.port_guid &&
-        trust_of(shown.sm_key, config_->sm_key) == SmTrust::foreign) {
+    if (stranger && shown.guid != mad::Guid{} && shown.guid != local_.port_guid) {
         tell_untrusted(shown.guid, "shows an SM_Key that is not ours: what it asks for is refused", now, out);
     }
     if (step && status == 0) {
@@ -317,8 +315,12 @@ void SubnetManager::act_on(const Election::Step& step, base::Instant now, Effect
     switch (step.act) {
         case Act::none:
         case Act::refuse:
-        case Act::serve:
-        case Act::watch: return;
+        case Act::serve: return;
+        case Act::watch:
+            if (step.from != step.to && config_->priority > step.whom.priority) {
+                want_priority_trap(out);  // the one that told of our IsSM bit may be lost (C47)
+            }
+            return;
         case Act::look: return look_anew(step, now, out);
         case Act::hand_over:
             static_cast<void>(

@@ -384,6 +384,17 @@ TEST(Election, AFlappingSmMustStayBeforeItInherits) {
     EXPECT_EQ(bench.look({flapping}), Role::handing_over);
 }
 
+TEST(Election, ALostAnswerIsNoVanishing) {
+    Bench bench;
+    OtherSm heir = other(kLower, 9, SmState::standby);
+    ASSERT_EQ(bench.look({}), Role::master);
+    ASSERT_EQ(bench.look({heir}), Role::handing_over);
+    heir.answered = false;
+    EXPECT_EQ(bench.look({heir}), Role::master);
+    heir.answered = true;
+    EXPECT_EQ(bench.look({heir}), Role::handing_over);
+}
+
 TEST(Election, HandoverIsRepeatedUntilItsHeirIsMaster) {
     Bench bench;
     const OtherSm heir = other(kLower, 9, SmState::standby);

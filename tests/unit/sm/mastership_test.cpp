@@ -262,6 +262,18 @@ TEST(Handover, C47_LostMessagesDelayItAndNoMore) {
     }
 }
 
+// The trap that tells of its IsSM bit is lost: a standby of higher priority sends one of its own.
+TEST(Handover, C47_AStandbyOfHigherPriorityTellsOfItself) {
+    Lab a(t2(), manager("h1", 3));
+    a.start();
+    ASSERT_TRUE(a.run_until_up(seconds{5}));
+    a.advance(milliseconds{10'500});  // a light sweep has just been
+    a.inject("mute-traps *");
+    Lab b(a, manager("h5", 8));
+    b.start();
+    ASSERT_TRUE(a.run_until([&] { return b.sm->role() == Role::master; }, seconds{4}));
+}
+
 /// T2, cut between the spines and leaf 2: h1..h4 here, h5..h8 there.
 constexpr const char* kCut = "link-down leaf2/5\nlink-down leaf2/6";
 constexpr const char* kJoin = "link-up leaf2/5\nlink-up leaf2/6";
