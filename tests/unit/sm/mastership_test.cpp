@@ -184,13 +184,11 @@ TEST_F(Pair, AMasterThatOnlySeemedDeadIsFoundAlive) {
 
 // The way to the master is what died, not the master.
 TEST_F(Pair, AnotherWayToTheMasterIsFound) {
-    const std::string path =
-        b.snapshot()
-            .fabric->nodes[b.snapshot().fabric->find(a.sim.netlist().nodes[a.node("h1")].guid)]
-            .ports[1]
-            .path.to_string();
-    a.inject(path.substr(0, 3) == "0,1" && path.find(",5") != std::string::npos ? "link-down leaf2/5"
-                                                                                : "link-down leaf2/6");
+    const fabric::Snapshot seen = b.snapshot();
+    const std::uint32_t h1 = seen.fabric->find(a.sim.netlist().nodes[a.node("h1")].guid);
+    const std::string way = seen.fabric->nodes[h1].ports[1].path.to_string();
+    a.inject(way.starts_with("0,1,5") ? "link-down leaf2/5" : "link-down leaf2/6");
+    ASSERT_TRUE(b.run_until([&] { return b.sm->role() == Role::discovering; }, seconds{10})) << way;
     a.advance(seconds{30});
     EXPECT_EQ(b.sm->role(), Role::standby);
     EXPECT_EQ(b.own_sets(), 0U);
