@@ -610,11 +610,11 @@ std::vector<ConfigOption> routing_options() {
                 &RouteOptions::vls_max),
         integer({"routing", "threads"}, 0, 1024, "Threads that compute routes; 0: one for each core.",
                 &RouteOptions::threads),
-        word<routing::Preferences, SlowLinks>({"routing", "slow_links"}, std::move(slow_links),
-                                              "Links that run below what both ends can do: use them like "
-                                              "others, share traffic out by the rates "
-                                              "of links, or avoid them where there is another way.",
-                                              &routing::Preferences::slow_links),
+        word({"routing", "slow_links"}, std::move(slow_links),
+             "Links that run below what both ends can do: use them like "
+             "others, share traffic out by the rates "
+             "of links, or avoid them where there is another way.",
+             &routing::Preferences::slow_links),
     };
     for (const routing::PreferenceFile& file : routing::preference_files()) {
         options.push_back(text({"routing", std::string(file.option)}, kPathMax, path_range,
@@ -646,11 +646,10 @@ std::vector<ConfigOption> mads_options() {
 
 std::vector<ConfigOption> sa_options() {
     return {
-        word<sm::SmConfig, fabric::WhenFull>(
-            {"sa", "when_full"}, {{"silent", fabric::WhenFull::silent}, {"busy", fabric::WhenFull::busy}},
-            "What a client gets whose queue of requests is full: nothing, or status BUSY, which Linux "
-            "hands to the application as a failure.",
-            &sm::SmConfig::sa_when_full),
+        word({"sa", "when_full"}, {{"silent", fabric::WhenFull::silent}, {"busy", fabric::WhenFull::busy}},
+             "What a client gets whose queue of requests is full: nothing, or status BUSY, which Linux "
+             "hands to the application as a failure.",
+             &sm::SmConfig::sa_when_full),
     };
 }
 

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <utility>
 #include <vector>
@@ -31,14 +32,12 @@ struct BlockCount {
 
 class ForcedBlocks {
 public:
-    /// `cut` is `whole` with links or switches gone; indices of `cut` are those of `whole` without the gone.
-    ForcedBlocks(const Topology& whole, const Routes& before, const Topology& cut, const Routes& after)
-        : whole_(whole),
-          before_(before),
+    /// `before`: of `cut` as it was before links or switches went; `after`: of `cut`.
+    ForcedBlocks(const Routes& before, const Topology& cut, const Routes& after)
+        : old_(in_order_of(cut, before).rows),
           cut_(cut),
           after_(after),
-          home_(whole.max_lid + std::size_t{1}, kNoIndex) {
-        number_switches();
+          home_(before.rows.front()->size(), kNoIndex) {
         find_levels();
         find_reach();
         find_homes();
@@ -57,17 +56,6 @@ private:
     using Bits = std::vector<std::uint64_t>;
     static void set(Bits& bits, std::size_t i) { bits[i / 64] |= std::uint64_t{1} << (i % 64); }
     static bool has(const Bits& bits, std::size_t i) { return (bits[i / 64] >> (i % 64) & 1) != 0; }
-
-    void number_switches() {
-        new_of_.assign(whole_.switches.size(), kNoIndex);
-        for (std::uint32_t now = 0, was = 0; now < cut_.switches.size(); ++now, ++was) {
-            while (whole_.switches[was].guid != cut_.switches[now].guid) {
-                ++was;
-            }
-            new_of_[was] = now;
-            old_of_.push_back(was);
-        }
-    }
 
     void find_levels() {
         level_.assign(cut_.switches.size(), kNoIndex);
@@ -187,7 +175,7 @@ private:
     }
 
     void count_row(std::uint32_t at, BlockCount& result) const {
-        const LftRow& old = *before_.rows[old_of_[at]];
+        const LftRow& old = *old_[at];
         const LftRow& now = *after_.rows[at];
         std::set<std::size_t> forced;
         std::set<std::size_t> moved;
@@ -215,13 +203,10 @@ private:
         result.switches += moved.empty() && dropped.empty() ? 0 : 1;
     }
 
-    const Topology& whole_;
-    const Routes& before_;
+    std::vector<std::shared_ptr<const LftRow>> old_;
     const Topology& cut_;
     const Routes& after_;
-    std::vector<std::uint32_t> new_of_;  ///< by index in whole
-    std::vector<std::uint32_t> old_of_;  ///< by index in cut
-    std::vector<std::uint32_t> level_;   ///< by switch
+    std::vector<std::uint32_t> level_;  ///< by switch
     std::vector<std::uint32_t> leaves_;
     std::vector<std::uint32_t> by_level_;  ///< lowest first
     std::vector<Bits> down_;

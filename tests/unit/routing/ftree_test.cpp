@@ -394,11 +394,11 @@ TEST(Ftree, C74SpineFailsAndOtherFlowsKeepTheirPort) {
 /// Blocks that are written after a loss against those that anybody would have to write. Small fabrics have
 /// few blocks a switch, so what is written from switch to switch only is set apart; reroute_bench shows it in
 /// proportion.
-void expect_few_blocks(const std::string& engine, const Topology& whole, const Routes& before,
-                       const Topology& cut, const std::string& what) {
+void expect_few_blocks(const std::string& engine, const Routes& before, const Topology& cut,
+                       const std::string& what) {
     const auto after = run_engine(engine, cut, &before, RouteOptions{});
     ASSERT_TRUE(after);
-    const BlockCount blocks = ForcedBlocks(whole, before, cut, *after).count();
+    const BlockCount blocks = ForcedBlocks(before, cut, *after).count();
     EXPECT_GT(blocks.forced, 0U) << engine << " " << what;
     EXPECT_LE(5 * (blocks.moved - blocks.idle), 6 * blocks.forced)
         << engine << " " << what << ": moved " << blocks.moved << ", of them idle " << blocks.idle
@@ -414,11 +414,11 @@ void expect_few_blocks_for_every_loss(const std::string& engine, const Topology&
             if (peer.kind == PortPeer::Kind::switch_ && at < peer.index) {
                 Topology cut = whole;
                 cut_link(cut, at, port);
-                expect_few_blocks(engine, whole, before, cut, name + " port " + std::to_string(port));
+                expect_few_blocks(engine, before, cut, name + " port " + std::to_string(port));
             }
         }
         if (name.starts_with("core")) {
-            expect_few_blocks(engine, whole, before, without_switch(whole, at), name);
+            expect_few_blocks(engine, before, without_switch(whole, at), name);
         }
     }
 }
