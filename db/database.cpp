@@ -293,6 +293,25 @@ struct TableOf<LaneRow> {
     static auto columns(auto& row) { return std::tie(row.owner, row.exit, row.print); }
 };
 
+template <>
+struct TableOf<DrainRow> {
+    static constexpr std::size_t kKey = 2;
+    static constexpr const char* kSelect = "SELECT * FROM drain ORDER BY node, port";
+    static constexpr const char* kPut = "REPLACE INTO drain VALUES (?, ?, ?, ?, ?)";
+    static constexpr const char* kErase = "DELETE FROM drain WHERE node = ? AND port = ?";
+    static auto columns(auto& row) {
+        return std::tie(row.node, row.port, row.name, row.since_ms, row.forced);
+    }
+};
+template <>
+struct TableOf<DrainCableRow> {
+    static constexpr std::size_t kKey = 2;
+    static constexpr const char* kSelect = "SELECT * FROM drain_cable ORDER BY node, port";
+    static constexpr const char* kPut = "REPLACE INTO drain_cable VALUES (?, ?, ?, ?)";
+    static constexpr const char* kErase = "DELETE FROM drain_cable WHERE node = ? AND port = ?";
+    static auto columns(auto& row) { return std::tie(row.node, row.port, row.peer, row.peer_port); }
+};
+
 template <class Row>
 using Key = std::array<std::int64_t, TableOf<Row>::kKey>;
 
@@ -306,6 +325,12 @@ Key<Row> key_of(const Row& row) {
         key[1] = std::get<1>(columns).value();
     }
     return key;
+}
+
+template <class Row>
+void read_row(Statement& select, Row& row) {
+    int index = 0;
+    std::apply([&](auto&... column) { (select.read(index++, column), ...); }, TableOf<Row>::columns(row));
 }
 
 /// Makes the table hold exactly `rows` (of two with one key, the later). A merge of what is stored with what
@@ -330,12 +355,7 @@ void replace_rows(Sql& sql, const std::vector<Row>& rows) {
     };
     Row stored{};
     for (Statement select(sql, TableOf<Row>::kSelect); select.row();) {
-        std::apply(
-            [&](auto&... column) {
-                int index = 0;
-                (select.read(index++, column), ...);
-            },
-            TableOf<Row>::columns(stored));
+        read_row(select, stored);
         const Key<Row> key = key_of(stored);
         take_below(&key);
         const Row* same = nullptr;
@@ -395,6 +415,10 @@ public:
         }
     }
     void operator()(const LanesRecord& lanes) { replace_rows(sql_, lanes.rows); }
+    void operator()(const DrainsRecord& drains) {
+        replace_rows(sql_, drains.drains);
+        replace_rows(sql_, drains.cables);
+    }
     void operator()(const TableForgetRecord& forget) { forget_table_.run(forget.switch_guid); }
     void operator()(const SweepRecord& sweep) {
         put_sweep_.run(sweep.id, sweep.scope, sweep.reasons, sweep.started.time_since_epoch().count(),
@@ -470,14 +494,14 @@ void load_tables(Sql& sql, Stored& stored, const Notice& notice) {
     }
 }
 
-void load_lanes(Sql& sql, Stored& stored) {
-    for (Statement select(sql, "SELECT owner, exit, print FROM lane"); select.row();) {
-        LaneRow row;
-        select.read(0, row.owner);
-        select.read(1, row.exit);
-        select.read(2, row.print);
-        stored.lanes.push_back(row);
+/// All rows of a table, in key order.
+template <class Row>
+std::vector<Row> load_rows(Sql& sql) {
+    std::vector<Row> rows;
+    for (Statement select(sql, TableOf<Row>::kSelect); select.row();) {
+        read_row(select, rows.emplace_back());
     }
+    return rows;
 }
 
 void load_events(Sql& sql, Stored& stored) {
@@ -734,7 +758,8 @@ Result<Stored> Database::load() {
     stored.last_event_id = static_cast<std::uint64_t>(read_integer(sql, "SELECT max(id) FROM event"));
     load_lids(sql, stored, impl_->notice);
     load_tables(sql, stored, impl_->notice);
-    load_lanes(sql, stored);
+    stored.lanes = load_rows<LaneRow>(sql);
+    stored.drains = {load_rows<DrainRow>(sql), load_rows<DrainCableRow>(sql)};
     load_events(sql, stored);
     stored.sa_state = read_text(sql, "SELECT state FROM sa");
     sql.run("UPDATE daemon SET clean_stop = 0 WHERE clean_stop <> 0");

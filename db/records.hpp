@@ -67,6 +67,26 @@ struct LaneRow {
 struct LanesRecord {
     std::vector<LaneRow> rows;
 };
+/// A switch (port 0), or the cable at a port of one, that an operator has drained.
+struct DrainRow {
+    mad::Guid node{};
+    mad::PortNum port{};
+    std::string name;
+    std::int64_t since_ms = 0;
+    std::uint8_t forced = 0;
+};
+/// Where a port of a drained switch was last seen cabled to.
+struct DrainCableRow {
+    mad::Guid node{};
+    mad::PortNum port{};
+    mad::Guid peer{};
+    mad::PortNum peer_port{};
+};
+/// What is drained; replaces all.
+struct DrainsRecord {
+    std::vector<DrainRow> drains;
+    std::vector<DrainCableRow> cables;
+};
 /// The switch's stored table can no longer be trusted (it is about to be written, or was reset).
 struct TableForgetRecord {
     mad::Guid switch_guid{};
@@ -101,7 +121,7 @@ struct CleanStopRecord {
 };
 
 using Record = std::variant<FabricRecord, LidsRecord, TableRecord, TableForgetRecord, SweepRecord, EventRow,
-                            SaStateRecord, LanesRecord, CleanStopRecord>;
+                            SaStateRecord, LanesRecord, DrainsRecord, CleanStopRecord>;
 /// One transaction.
 using Batch = std::vector<Record>;
 
@@ -110,6 +130,7 @@ struct Stored {
     std::map<mad::Guid, mad::LidRange> lids;
     std::map<mad::Guid, TableRecord> tables;
     std::vector<LaneRow> lanes;
+    DrainsRecord drains;
     std::string sa_state;
     std::optional<std::uint64_t>
         sa_edition;           ///< of the state with what clients were told last; from the EditionMark

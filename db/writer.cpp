@@ -72,7 +72,8 @@ private:
         } else if (std::holds_alternative<FabricRecord>(record) ||
                    std::holds_alternative<LidsRecord>(record) ||
                    std::holds_alternative<SaStateRecord>(record) ||
-                   std::holds_alternative<LanesRecord>(record)) {
+                   std::holds_alternative<LanesRecord>(record) ||
+                   std::holds_alternative<DrainsRecord>(record)) {
             const std::size_t kind = record.index();
             latest_.insert_or_assign(kind, std::move(record));
         } else {
@@ -81,7 +82,7 @@ private:
     }
 
     std::size_t history_max_;               ///< records
-    std::map<std::size_t, Record> latest_;  ///< fabric, LIDs, lanes, SA state, by variant index
+    std::map<std::size_t, Record> latest_;  ///< fabric, LIDs, lanes, drains, SA state, by variant index
     std::map<mad::Guid, Record> tables_;    ///< TableRecord or TableForgetRecord
     std::deque<Record> history_;            ///< sweeps and events
     std::optional<CleanStopRecord> stop_;
