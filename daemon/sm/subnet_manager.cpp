@@ -50,6 +50,7 @@ SubnetManager::SubnetManager(SmStart start)
       stored_tables_(std::move(start.stored.tables)),
       stored_clean_(start.stored.clean_stop),
       stored_sm_lid_(start.stored.sm_lid),
+      drains_(start.stored.drains),
       clients_known_(start.clients_known),
       clients_heard_(start.clients_known),
       election_(local_.port_guid, election_policy(*config_)),
@@ -58,6 +59,7 @@ SubnetManager::SubnetManager(SmStart start)
     for (const db::LaneRow& row : start.stored.lanes) {
         stored_lanes_[row.owner][row.exit.value()] = row.print;
     }
+    renew_route_options();
 }
 
 void SubnetManager::begin(base::Instant now, Effects& out) {
@@ -399,6 +401,7 @@ void SubnetManager::end_discovery(base::Instant now, Effects& out) {
     announce_changes(fabric_.get(), now, out);
     announce_isolations(now, out);
     announce_slow_links(now, out);
+    look_at_drains(now, out);
     if (waits_for_silent_sm(now, out) || looks_for_who_asked(now, out)) {
         return;
     }
@@ -524,10 +527,9 @@ void SubnetManager::start_routing(base::Instant now, Effects& out) {
         previous = stored_routes(stored_tables_);
     }
     phase_.emplace<Routing>(Routing{previous});
-    routing::RouteOptions options = config_->routing;
-    options.vls_max = static_cast<std::uint8_t>(
-        std::min<unsigned>(options.vls_max, mad::vl_count(config_->operational_vls_max)));
-    out.emplace_back(ComputeRoutes{epoch_, view_, previous, std::move(options)});
+    renew_route_options();
+    drained_asked_ = route_options_->drained.elements;
+    out.emplace_back(ComputeRoutes{epoch_, view_, previous, *route_options_});
 }
 
 void SubnetManager::on_routes(std::uint16_t epoch, RoutesResult result, base::Instant now, Effects& out) {
@@ -635,6 +637,9 @@ void SubnetManager::keep_tables(const RowsInForce& rows, Effects& out) {
 
 void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& out) {
     keep_tables(done.rows_in_force(), out);
+    if (in_force_known_) {
+        drained_in_force_ = drained_asked_;
+    }
     keep_groups(done);
     keep_lanes(done, now, out);
     report_.lft_blocks_written = done.lft_blocks();
@@ -730,6 +735,7 @@ void SubnetManager::replace_config(std::shared_ptr<const SmConfig> config, base:
     }
     acknowledged_.clear();
     refusals_told_.clear();
+    renew_route_options();
     request_sweep(SweepScope::full, "configuration", now, out);
 }
 

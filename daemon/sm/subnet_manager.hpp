@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <variant>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "daemon/fabric/snapshot.hpp"
 #include "daemon/sm/config.hpp"
 #include "daemon/sm/discovery.hpp"
+#include "daemon/sm/drains.hpp"
 #include "daemon/sm/effects.hpp"
 #include "daemon/sm/election.hpp"
 #include "daemon/sm/event_log.hpp"
@@ -66,6 +68,9 @@ public:
     /// Puts another part's event into the list and the log.
     void add_event(const fabric::EventRecord& event, base::Instant now, Effects& out);
     void replace_config(std::shared_ptr<const SmConfig> config, base::Instant now, Effects& out);
+    /// Traffic is to leave the element and stay off it until undrained. `since` is set here.
+    void drain(fabric::Drain item, base::Instant now, Effects& out);
+    void undrain(mad::Guid node, mad::PortNum port, base::Instant now, Effects& out);
     /// Last call: marks the stop as clean if what is in force is known.
     void stop(base::Instant now, Effects& out);
 
@@ -164,6 +169,12 @@ private:
     [[nodiscard]] bool local_port_ready(base::Instant now, Effects& out);
     void set_mode(fabric::SmMode mode, std::string text);
 
+    // Drains.
+    void follow_drains(std::string_view what, const fabric::Drain& item, base::Instant now, Effects& out);
+    void look_at_drains(base::Instant now, Effects& out);
+    void renew_route_options();
+    void show_drains(fabric::Snapshot& snapshot) const;
+
     // Mastership.
     [[nodiscard]] const fabric::Fabric* latest_fabric() const;
     [[nodiscard]] mad::SmInfo own_sm_info() const;
@@ -259,6 +270,10 @@ private:
     std::shared_ptr<const fabric::Lanes> lanes_;
     std::set<mad::Guid> unreadable_;   ///< switches whose table this sweep could not read
     std::set<mad::Guid> strange_mft_;  ///< switches that were somebody else's when first seen, until emptied
+    DrainBook drains_;
+    std::shared_ptr<const routing::RouteOptions> route_options_;  ///< of the next routes
+    routing::Elements drained_asked_;     ///< with the routes that are computed, or were last
+    routing::Elements drained_in_force_;  ///< what the tables in force heed
     MulticastGroups groups_;
     std::map<mad::Guid, MftRow> groups_programmed_;  ///< multicast tables that are known, by switch
     std::optional<base::Instant> groups_due_;

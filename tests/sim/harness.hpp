@@ -52,6 +52,8 @@ public:
     void replace_config(const sm::SmConfig& config);
     void request_sweep(sm::SweepScope scope);
     void set_groups(const sm::MulticastGroups& groups);
+    void drain(const fabric::Drain& element);
+    void undrain(const fabric::Drain& element);
 
     // --- time ---
     void advance(base::Duration duration);
