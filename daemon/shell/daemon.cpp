@@ -21,6 +21,7 @@ using base::LogLevel;
 using fabric::SmMode;
 
 constexpr base::Duration kWaitForPort = std::chrono::seconds{1};
+constexpr std::uint32_t kDrainsWaiting = 1024;  ///< of each kind, in the mailbox of 4096
 constexpr base::Duration kFlushAtStop = std::chrono::seconds{10};
 
 LogLevel level_of(fabric::EventRecord::Severity severity) {
@@ -102,11 +103,19 @@ base::Result<void> Daemon::prepare() {
     return {};
 }
 
-/// Called by the API's threads. A command that waits already is not queued again: it will do for both, and
-/// clients cannot fill the mailbox.
+/// Called by the API's threads. A command that waits already is not queued again where it will do for both,
+/// and of the others only so many are: clients cannot fill the mailbox.
 void Daemon::take_command(api::AdminCommand command) {
-    if (!commands_waiting_[static_cast<std::size_t>(command.kind)].exchange(true)) {
-        IBF_CHECK(events_.push(core::Event{core::AdminRequested{command}}), "the event mailbox is full");
+    auto& waiting = commands_waiting_[static_cast<std::size_t>(command.kind)];
+    const std::uint32_t most = api::is_repeatable(command.kind) ? 1 : kDrainsWaiting;
+    if (waiting.fetch_add(1) < most) {
+        IBF_CHECK(events_.push(core::Event{core::AdminRequested{std::move(command)}}),
+                  "the event mailbox is full");
+        return;
+    }
+    --waiting;
+    if (most > 1) {
+        log(LogLevel::error, "a drain was not taken: {} wait already; ask again", most);
     }
 }
 
@@ -323,7 +332,7 @@ void Daemon::on_events() {
     for (core::Event& event : event_batch_) {
         const auto* admin = std::get_if<core::AdminRequested>(&event);
         if (admin != nullptr) {
-            commands_waiting_[static_cast<std::size_t>(admin->command.kind)] = false;
+            --commands_waiting_[static_cast<std::size_t>(admin->command.kind)];
         }
         if (admin != nullptr && admin->command.kind == api::AdminCommand::Kind::reload) {
             reload();

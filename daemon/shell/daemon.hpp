@@ -80,7 +80,7 @@ private:
     base::Mailbox<core::Event> events_{4096};
     base::Mailbox<core::SaRequested> requests_{1U << 16U};
     base::Mailbox<std::string> lost_{1};                   ///< why the transport will never work again
-    std::array<std::atomic<bool>, 3> commands_waiting_{};  ///< by AdminCommand::Kind
+    std::array<std::atomic<std::uint32_t>, 5> commands_waiting_{};  ///< by AdminCommand::Kind
     std::unique_ptr<db::Writer> writer_;
     std::unique_ptr<db::EditionMark> mark_;  ///< null: it cannot be written
     db::Stored stored_;
