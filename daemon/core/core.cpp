@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/overload.hpp"
 #include "mad/codec.hpp"
 
 namespace ibf::core {
 namespace {
-
-template <class... Ts>
-struct Overload : Ts... {
-    using Ts::operator()...;
-};
 
 /// What is stored is the last that clients were told, or they have to register anew.
 sm::SmStart sm_start(sm::SmStart start, const sa::StoredState& state) {
@@ -29,7 +25,7 @@ std::uint64_t edition_after(const sa::StoredState& state, const sm::SmStart& sta
 
 std::string to_line(const Event& event) {
     return std::visit(
-        Overload{
+        base::Overload{
             [](const MadReceived& e) {
                 const auto smp = mad::parse_smp(e.mad.bytes);
                 return smp ? fmt::format("received {}", mad::to_line(*smp))
@@ -88,7 +84,7 @@ void Core::begin(base::Instant now, Effects& out) {
 
 void Core::handle(Event event, base::Instant now, Effects& out) {
     const std::size_t first = out.size();
-    std::visit(Overload{
+    std::visit(base::Overload{
                    [&](MadReceived& e) {
                        recorder_.note(FlightRecorder::Way::in, e.mad, now);
                        forward_trap(e.mad, now, out);

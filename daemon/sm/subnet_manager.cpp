@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/overload.hpp"
 #include "daemon/sm/stored_routes.hpp"
 #include "mad/codec.hpp"
 
@@ -32,11 +33,6 @@ constexpr std::uint8_t kSetMethod = 2;
 /// Beside another master, that clears the bits which tell of changes when it pleases: from one look at the
 /// whole fabric to the next.
 constexpr std::uint32_t kLightsBeside = 6;
-
-template <class... Ts>
-struct Overload : Ts... {
-    using Ts::operator()...;
-};
 
 }  // namespace
 
@@ -82,7 +78,7 @@ void SubnetManager::run(base::Instant now, Effects& out) {
 }
 
 std::optional<mad::Request> SubnetManager::next_request() {
-    return std::visit(Overload{
+    return std::visit(base::Overload{
                           [](Idle&) -> std::optional<mad::Request> { return std::nullopt; },
                           [](Routing&) -> std::optional<mad::Request> { return std::nullopt; },
                           [](auto& phase) { return phase.next(); },
@@ -131,7 +127,7 @@ void SubnetManager::dispatch(const Completion& completion, base::Instant now) {
     if (tag.epoch != epoch_) {
         return dispatch_stale(completion, now);
     }
-    std::visit(Overload{
+    std::visit(base::Overload{
                    [&](Idle&) { dispatch_stale(completion, now); },
                    [&](Routing&) { dispatch_stale(completion, now); },
                    [&](LightSweep& light) { light.on(completion); },

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/overload.hpp"
 #include "mad/codec.hpp"
 #include "routing/routes.hpp"
 
@@ -14,11 +15,6 @@ namespace {
 
 /// Any fixed moment: records carry real times, tests do not depend on them.
 constexpr base::WallTime kWall{std::chrono::milliseconds{1'800'000'000'000}};
-
-template <class... Ts>
-struct Overload : Ts... {
-    using Ts::operator()...;
-};
 
 bool is_set(const mad::Smp& smp) {
     return smp.header.method == static_cast<std::uint8_t>(mad::Method::set);
@@ -113,7 +109,7 @@ void Lab::execute(sm::Effects& effects) {
     for (std::size_t i = 0; i < effects.size(); ++i) {
         sm::Effect effect = std::move(effects[i]);
         std::visit(
-            Overload{
+            base::Overload{
                 [&](sm::SendMad& e) {
                     const auto header = mad::parse_header(e.mad.bytes);
                     if (header && (header->is_response() ||
@@ -145,7 +141,7 @@ void Lab::execute(sm::Effects& effects) {
 void Lab::persist(const db::Batch& batch) {
     ++persisted;
     for (const db::Record& record : batch) {
-        std::visit(Overload{
+        std::visit(base::Overload{
                        [this](const db::FabricRecord&) { stored.sa_edition = 1; },
                        [&](const db::LidsRecord& r) { stored.lids = r.lids; },
                        [&](const db::TableRecord& r) { stored.tables.insert_or_assign(r.switch_guid, r); },
