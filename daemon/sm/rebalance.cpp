@@ -72,7 +72,7 @@ void SubnetManager::on_rebalance(std::uint32_t question, RebalanceResult result,
         return run(now, out);
     }
     routing::RebalanceStep& step = *result;
-    rebalance_.plan = step.plan;
+    rebalance_.plan = step.next ? step.plan : nullptr;  // fresh tables are as large as those in force
     tell_drift(step);
     if (step.next) {
         if (rebalance_.steps == 0) {
