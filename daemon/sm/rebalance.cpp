@@ -68,8 +68,7 @@ void SubnetManager::on_rebalance(std::uint32_t question, RebalanceResult result,
     rebalance_.asked = false;
     if (!result) {
         report_drift({std::nullopt, 1, fmt::format("not measured: {}", result.error().message)});
-        end_balancing(Severity::warning, result.error().message, now, out);
-        return run(now, out);
+        return;
     }
     routing::RebalanceStep& step = *result;
     rebalance_.plan = step.next ? step.plan : nullptr;  // fresh tables are as large as those in force
