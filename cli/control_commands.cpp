@@ -94,6 +94,9 @@ void add_routing(std::string& out, const Json& status) {
                                     : "refused: " + field_text(attempt, "refused_because");
         add_line(out, "", fmt::format("{} {}", field_text(attempt, "engine"), why));
     }
+    if (routing.contains("drift")) {
+        add_line(out, "drift", field_text(routing["drift"], "text"));
+    }
     const Json& proof = routing["proof"];
     const bool clean = proof.value("unreachable_pairs", 1) == 0 && proof.value("loops", 1) == 0;
     add_line(out, "proof",

@@ -38,6 +38,7 @@ std::string to_line(const Event& event) {
                            ? fmt::format("routes ready epoch {} engine {}", e.epoch, e.result->routes.engine)
                            : fmt::format("routes failed epoch {}: {}", e.epoch, e.result.error().message);
             },
+            [](const RebalanceReady& e) { return fmt::format("re-balance answer {}", e.question); },
             [](const AdminRequested&) { return std::string("admin command"); },
             [](const ConfigReplaced& e) {
                 return e.error.empty() ? std::string("configuration replaced")
@@ -107,6 +108,7 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
                        settle(std::move(outputs), now, out);
                    },
                    [&](RoutesReady& e) { sm_.on_routes(e.epoch, std::move(e.result), now, out); },
+                   [&](RebalanceReady& e) { sm_.on_rebalance(e.question, std::move(e.result), now, out); },
                    [&](AdminRequested& e) {
                        if (e.command.kind != api::AdminCommand::Kind::reload) {
                            const bool full = e.command.kind == api::AdminCommand::Kind::sweep_full;

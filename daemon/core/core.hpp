@@ -36,6 +36,10 @@ struct RoutesReady {
     std::uint16_t epoch = 0;
     sm::RoutesResult result;
 };
+struct RebalanceReady {
+    std::uint32_t question = 0;
+    sm::RebalanceResult result;
+};
 struct AdminRequested {
     api::AdminCommand command;
 };
@@ -53,8 +57,8 @@ struct SaRequested {
     std::shared_ptr<const sa::View> view;
 };
 
-using Event = std::variant<MadReceived, SendFailed, Deadline, RoutesReady, AdminRequested, ConfigReplaced,
-                           DatabaseState, SaRequested>;
+using Event = std::variant<MadReceived, SendFailed, Deadline, RoutesReady, RebalanceReady, AdminRequested,
+                           ConfigReplaced, DatabaseState, SaRequested>;
 [[nodiscard]] std::string to_line(const Event& event);
 
 using sm::Effect;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "daemon/fabric/sa_activity.hpp"
 #include "daemon/fabric/sa_tables.hpp"
 #include "mad/transactions.hpp"
+#include "routing/rebalance.hpp"
 #include "routing/routes.hpp"
 
 namespace ibf::fabric {
@@ -68,6 +70,13 @@ struct Mastership {
     std::uint32_t poll_misses = 0;
 };
 
+/// How far the tables in force have drifted from fresh ones.
+struct DriftReport {
+    std::optional<routing::Drift> drift;  ///< none: it could not be measured, the text says why
+    double limit = 1;                     ///< of drift->worst
+    std::string text;                     ///< one sentence: how far, and what is done about it
+};
+
 /// The state machine as the operator sees it.
 enum class SmMode : std::uint8_t {
     waiting,    ///< no usable port yet; text says for what
@@ -96,6 +105,7 @@ struct Snapshot {
     std::shared_ptr<const TopologyView> routes_for;  ///< on this; not `view` where no engine served since
     /// As acknowledged by the switches, by SwitchIndex of `view`: what is in force. Null rows: never written.
     std::vector<std::shared_ptr<const routing::LftRow>> programmed;
+    std::shared_ptr<const DriftReport> drift;          ///< null before it was first measured
     std::shared_ptr<const MulticastTables> multicast;  ///< null before the first was written
     std::shared_ptr<const Lanes> lanes;                ///< null before the survey of them began
     std::shared_ptr<const SaTables> sa;                ///< null before the SA began

@@ -615,6 +615,17 @@ std::vector<ConfigOption> routing_options() {
              "others, share traffic out by the rates "
              "of links, or avoid them where there is another way.",
              &routing::Preferences::slow_links),
+        integer({"routing", "drift_max"}, 1, 10'000,
+                "Percent that the busiest link may carry beyond what it would with fresh tables. Above that "
+                "tables are re-balanced.",
+                &sm::SmConfig::drift_max),
+        integer({"routing", "rebalance_blocks"}, 0, 65'536,
+                "Table blocks that a step of re-balancing moves at most, once a second; 0: drift is measured "
+                "and told, nothing is moved.",
+                &sm::SmConfig::rebalance_blocks),
+        duration({"routing", "rebalance_quiet"}, seconds{1}, hours{24},
+                 "So long nothing must have been set up before drift is measured.",
+                 &sm::SmConfig::rebalance_quiet),
     };
     for (const routing::PreferenceFile& file : routing::preference_files()) {
         options.push_back(text({"routing", std::string(file.option)}, kPathMax, path_range,

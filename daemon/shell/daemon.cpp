@@ -60,6 +60,7 @@ Daemon::~Daemon() {
     transport_.reset();
     sa_.reset();
     router_.reset();
+    balancer_.reset();
     writer_.reset();
 }
 
@@ -84,6 +85,9 @@ base::Result<void> Daemon::prepare() {
     }
     open_mark();
     router_ = std::make_unique<RouteWorker>([this](core::RoutesReady ready) {
+        IBF_CHECK(events_.push(core::Event{std::move(ready)}), "the event mailbox is full");
+    });
+    balancer_ = std::make_unique<RebalanceWorker>([this](core::RebalanceReady ready) {
         IBF_CHECK(events_.push(core::Event{std::move(ready)}), "the event mailbox is full");
     });
     show_waiting("starting");
@@ -369,6 +373,8 @@ void Daemon::execute() {
             }
         } else if (auto* job = std::get_if<sm::ComputeRoutes>(&effect)) {
             router_->post(std::move(*job));
+        } else if (auto* balance = std::get_if<sm::Rebalance>(&effect)) {
+            balancer_->post(std::move(*balance));
         } else if (auto* persist = std::get_if<sm::Persist>(&effect)) {
             if (writer_) {
                 writer_->post(std::move(persist->batch));

@@ -86,6 +86,7 @@ private:
     db::Stored stored_;
     std::string database_text_ = "ok";
     std::unique_ptr<RouteWorker> router_;
+    std::unique_ptr<RebalanceWorker> balancer_;
     std::unique_ptr<ApiServer> api_;
     std::unique_ptr<mad::Transport> transport_;
     std::unique_ptr<SaWorker> sa_;

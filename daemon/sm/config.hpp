@@ -64,6 +64,9 @@ struct SmConfig {
     std::string root_guid_file;
     std::string lfts_file;
     routing::PreferencePaths preference_files;
+    std::uint32_t drift_max = 20;          ///< percent that the busiest link may carry beyond fresh tables'
+    std::uint32_t rebalance_blocks = 256;  ///< LFT blocks that one step moves at most; 0: none is moved
+    base::Duration rebalance_quiet = std::chrono::seconds{60};  ///< from the last set-up to the first step
 
     // [mads]
     mad::TransactionLimits mads;

@@ -50,7 +50,7 @@ Programmer::Programmer(ProgramInput input) : input_(std::move(input)) {
             plan_mfts(input_.view->topology, input_.groups_in_force, input_.groups, input_.groups_unknown);
     }
     lanes_ = LaneSetup(std::move(input_.lanes));
-    begin(input_.scope == RunScope::reregister ? Stage::reregister : Stage::switches);
+    begin(first_stage(input_.scope));
 }
 
 /// Old entries that nobody knows could loop with new ones elsewhere: every block of such a switch is written
@@ -64,6 +64,14 @@ void Programmer::empty_unreadable() {
     for (const std::uint32_t s : input_.unreadable) {
         input_.in_force[s] =
             std::make_shared<const routing::LftRow>(input_.routes->rows[s]->size(), mad::kLftDrop);
+    }
+}
+
+Programmer::Stage Programmer::first_stage(RunScope scope) {
+    switch (scope) {
+        case RunScope::reregister: return Stage::reregister;
+        case RunScope::tables: return Stage::lanes;
+        default: return Stage::switches;
     }
 }
 
@@ -103,6 +111,7 @@ bool Programmer::left_out(Stage stage) const {
         case RunScope::whole: return stage == Stage::reregister;
         case RunScope::groups: return !of_groups && stage != Stage::done;
         case RunScope::reregister: return stage != Stage::done;  // it begins with its only stage
+        case RunScope::tables: return stage != Stage::lft_drop && stage != Stage::lft && stage != Stage::done;
     }
     return false;
 }

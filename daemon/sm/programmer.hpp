@@ -9,8 +9,8 @@
 // through drop - LFT blocks - MFT blocks that somebody left behind, emptied - MFT entries of groups whose
 // tree moves through empty - MFT blocks - configure and arm - lane tables of devices whose links had no
 // OperationalVLs before - activate - recheck (ports of switches whose change bit could only be cleared after
-// their ports had been read). Runs between sweeps take some of them alone: multicast groups, or the last
-// stage, that asks hosts to register with the SA anew.
+// their ports had been read). Runs between sweeps take some of them alone: multicast groups, tables, or the
+// last stage, that asks hosts to register with the SA anew.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +43,7 @@ enum class RunScope : std::uint8_t {
     whole,       ///< all but `reregister`
     groups,      ///< members came or went: multicast tables alone are written, and their top
     reregister,  ///< hosts are asked to register anew, nothing else
+    tables,      ///< re-balanced tables on a fabric that is set up: what LFTs need, nothing else
 };
 
 struct ProgramInput {
@@ -135,6 +136,7 @@ private:
         std::uint32_t port = 0;
     };
 
+    [[nodiscard]] static Stage first_stage(RunScope scope);
     void begin(Stage stage);
     void empty_unreadable();
     std::optional<mad::Request> next_switch();

@@ -284,6 +284,7 @@ void SubnetManager::fill(fabric::Snapshot& snapshot) const {
     snapshot.routes = routes_;
     snapshot.routes_for = routes_for_;
     snapshot.multicast = multicast_;
+    snapshot.drift = rebalance_.report;
     snapshot.programmed.clear();
     for (std::size_t s = 0; view_ && s < view_->topology.switches.size(); ++s) {
         const auto known = programmed_.find(view_->topology.switches[s].guid);

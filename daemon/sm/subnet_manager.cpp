@@ -181,7 +181,7 @@ bool SubnetManager::step(base::Instant now, Effects& out) {
             start_groups(now);
             return true;
         }
-        return false;
+        return go_on_balancing(now, out);
     }
     if (auto* light = std::get_if<LightSweep>(&phase_); light != nullptr && light->done()) {
         end_light(now, out);
@@ -251,6 +251,9 @@ std::optional<base::Instant> SubnetManager::next_deadline() const {
             if (due && may_touch_settled()) {
                 sooner(*due);
             }
+        }
+        if (const auto due = rebalance_due()) {
+            sooner(*due);
         }
         if (config_->sweep_interval > base::Duration{}) {
             sooner(next_light_);
@@ -520,10 +523,14 @@ void SubnetManager::start_routing(base::Instant now, Effects& out) {
         previous = stored_routes(stored_tables_);
     }
     phase_.emplace<Routing>(Routing{previous});
+    out.emplace_back(ComputeRoutes{epoch_, view_, previous, route_options()});
+}
+
+routing::RouteOptions SubnetManager::route_options() const {
     routing::RouteOptions options = config_->routing;
     options.vls_max = static_cast<std::uint8_t>(
         std::min<unsigned>(options.vls_max, mad::vl_count(config_->operational_vls_max)));
-    out.emplace_back(ComputeRoutes{epoch_, view_, previous, std::move(options)});
+    return options;
 }
 
 void SubnetManager::on_routes(std::uint16_t epoch, RoutesResult result, base::Instant now, Effects& out) {
@@ -558,10 +565,8 @@ ProgramInput SubnetManager::program_input() {
     return input;
 }
 
-void SubnetManager::start_programming(base::Instant now, Effects& out) {
-    begin_phase("program", now);
-    in_force_known_ = false;
-    ProgramInput input = program_input();
+/// Tables as wanted and as known to be in force, and the lanes that they need.
+void SubnetManager::add_tables(ProgramInput& input) const {
     input.routes = std::shared_ptr<const routing::Routes>(routes_, &routes_->routes);
     input.in_force.resize(view_->switch_nodes.size());
     for (std::size_t s = 0; s < view_->switch_nodes.size(); ++s) {
@@ -573,12 +578,19 @@ void SubnetManager::start_programming(base::Instant now, Effects& out) {
             input.unreadable.insert(static_cast<std::uint32_t>(s));
         }
     }
+    input.lanes = plan_lane_setup(
+        {*working_, *view_, routes_->routes, *config_, lanes_acknowledged_, survey_.row_by_row()});
+}
+
+void SubnetManager::start_programming(base::Instant now, Effects& out) {
+    begin_phase("program", now);
+    in_force_known_ = false;
+    ProgramInput input = program_input();
+    add_tables(input);
     for (const std::uint32_t index : change_unread_) {
         input.clear_change.insert(working_->nodes[index].guid());
     }
     input.strange_mft = strange_mft_;
-    input.lanes = plan_lane_setup(
-        {*working_, *view_, routes_->routes, *config_, lanes_acknowledged_, survey_.row_by_row()});
     add_groups(input);
     groups_due_.reset();  // who joins from here on is due a run of its own
     input.reregister = ports_of_lost_clients();
@@ -592,6 +604,7 @@ void SubnetManager::end_programming(base::Instant now, Effects& out) {
         case RunScope::whole: break;
         case RunScope::groups: return end_groups(done, now, out);
         case RunScope::reregister: return end_reregister(done, now, out);
+        case RunScope::tables: return end_rebalance(done, now, out);
     }
     begin_phase("settle", now);
     settle(done, now, out);
@@ -658,6 +671,7 @@ void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& o
     ++settled_sweeps_;
     survey_from_ = now + kRest;
     plan_reregister(now);
+    await_quiet(now, out);
     out.emplace_back(Persist{{fabric_record()}});
     const bool first = mode_ != SmMode::up;
     set_mode(SmMode::up, done.failures().empty()

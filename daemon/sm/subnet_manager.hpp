@@ -29,6 +29,7 @@
 #include "daemon/sm/lid_plan.hpp"
 #include "daemon/sm/light_sweep.hpp"
 #include "daemon/sm/programmer.hpp"
+#include "daemon/sm/rebalance.hpp"
 #include "daemon/sm/table_audit.hpp"
 #include "daemon/sm/table_reader.hpp"
 #include "daemon/sm/trap_gate.hpp"
@@ -60,6 +61,7 @@ public:
     void on_send_error(const mad::WireMad& mad, base::Instant now, Effects& out);
     void on_time(base::Instant now, Effects& out);
     void on_routes(std::uint16_t epoch, RoutesResult result, base::Instant now, Effects& out);
+    void on_rebalance(std::uint32_t question, RebalanceResult result, base::Instant now, Effects& out);
     void request_sweep(SweepScope scope, std::string reason, base::Instant now, Effects& out);
     /// Who is in which multicast group; tables follow in the next programming run, soon.
     void set_groups(MulticastGroups groups, base::Instant now, Effects& out);
@@ -136,7 +138,9 @@ private:
     [[nodiscard]] bool trusts_stored(const fabric::Node& node) const;
     void end_reading(base::Instant now, Effects& out);
     void start_routing(base::Instant now, Effects& out);
+    [[nodiscard]] routing::RouteOptions route_options() const;
     [[nodiscard]] ProgramInput program_input();
+    void add_tables(ProgramInput& input) const;
     void start_programming(base::Instant now, Effects& out);
     void add_groups(ProgramInput& input) const;
     void start_groups(base::Instant now);
@@ -148,6 +152,18 @@ private:
     [[nodiscard]] ProgramInput begin_short_run(RunScope scope, base::Instant now);
     /// What it wrote is part of the settled fabric.
     void end_short_run();
+    void tell_failures(const Programmer& done, base::Instant now, Effects& out);
+    void await_quiet(base::Instant now, Effects& out);
+    [[nodiscard]] std::optional<base::Instant> rebalance_due() const;
+    [[nodiscard]] bool go_on_balancing(base::Instant now, Effects& out);
+    void ask_rebalance(Effects& out);
+    void end_balancing(fabric::EventRecord::Severity severity, const std::string& why, base::Instant now,
+                       Effects& out);
+    [[nodiscard]] static std::string drift_text(const routing::Drift& drift);
+    void tell_drift(const routing::RebalanceStep& step);
+    void report_drift(fabric::DriftReport report);
+    void start_rebalance(base::Instant now, Effects& out);
+    void end_rebalance(const Programmer& done, base::Instant now, Effects& out);
     void note_lost_clients();
     void plan_reregister(base::Instant now);
     [[nodiscard]] std::vector<fabric::PortRef> ports_of_lost_clients() const;
@@ -270,6 +286,7 @@ private:
     std::optional<base::Instant> reregister_due_;
     std::shared_ptr<const fabric::Fabric> settled_;  ///< last set up whole
     std::uint64_t settled_sweeps_ = 0;
+    RebalanceState rebalance_;
     AcknowledgedPorts acknowledged_;
     std::set<std::pair<mad::Guid, mad::PortNum>> refusals_told_;  ///< since the configuration was read
     std::map<std::pair<mad::Guid, mad::PortNum>, std::uint32_t> slow_links_told_;  ///< and their Mb/s

@@ -124,6 +124,12 @@ void Lab::execute(sm::Effects& effects) {
                     sm->on_routes(e.epoch, routing::route(e.view->topology, e.previous.get(), e.options), now,
                                   effects);
                 },
+                [&](sm::Rebalance& e) {
+                    sm->on_rebalance(e.question,
+                                     routing::rebalance_step(e.view->topology, e.in_force->routes, e.plan,
+                                                             e.options, e.limits),
+                                     now, effects);
+                },
                 [&](sm::Persist& e) { persist(e.batch); },
                 [](sm::MarkEdition&) {},
                 [&](sm::Announce& e) {
