@@ -22,7 +22,8 @@ sm::SmStart sm_start(sm::SmStart start, const sa::StoredState& state) {
 /// Counted on from whatever was there, and never below the moment: no two histories share an edition.
 std::uint64_t edition_after(const sa::StoredState& state, const sm::SmStart& start) {
     const auto moment = std::max<std::int64_t>(start.wall.time_since_epoch().count(), 0);
-    return std::max({state.edition, start.stored.sa_edition.value_or(0), static_cast<std::uint64_t>(moment)});
+    const std::uint64_t marked = start.stored.sa_edition.value_or(0);
+    return std::max({state.edition, marked == kEditionUnknown ? 0 : marked, static_cast<std::uint64_t>(moment)});
 }
 
 }  // namespace
@@ -49,6 +50,16 @@ std::string to_line(const Event& event) {
             },
             [](const DatabaseState& e) { return fmt::format("database {}", e.text); },
             [](const SaRequested& e) { return fmt::format("SA request from LID {}", e.mad.address.lid); },
+            [](const CopyReceived& e) {
+                return fmt::format("copy of {}: {} records{}", e.from.name, e.batch.size(),
+                                   e.extent == sm::CopyExtent::whole ? ", the whole" : "");
+            },
+            [](const CopyTold& e) { return fmt::format("{} has told edition {}", e.from.name, e.edition); },
+            [](const CopyEnded& e) { return fmt::format("copy of {} ended: {}", e.from.name, e.why); },
+            [](const PeerCompared& e) {
+                return fmt::format("{} differs in [{}]", e.peer.name, fmt::join(e.differences, ", "));
+            },
+            [](const CopyTrouble& e) { return fmt::format("copies: {}", e.text); },
         },
         event);
 }
@@ -68,11 +79,13 @@ Core::Core(CoreStart start)
 
 Core::Core(const CoreStart& start, sa::StoredState&& state)
     : sm_(sm_start(start.sm, state)),
-      registry_(sa_config(*start.sm.config), sa::RegistryLimits{}),
+      sa_config_(sa_config(*start.sm.config)),
+      registry_(sa_config_, sa::RegistryLimits{}),
       clients_heard_(sm_.clients_heard()),
       edition_(edition_after(state, start.sm)),
       begun_(start.sm.now),
-      begun_wall_(start.sm.wall) {
+      begun_wall_(start.sm.wall),
+      copies_(start.copies) {
     registry_.restore(std::move(state.tables));
     auto first = std::make_shared<fabric::Snapshot>();
     first->transport = start.transport;
@@ -97,9 +110,11 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
                    [&](SendFailed& e) { sm_.on_send_error(e.mad, now, out); },
                    [&](Deadline&) {
                        sm_.on_time(now, out);
-                       sa::RegistryOutputs outputs;
-                       registry_.on_time(now, outputs);
-                       settle(std::move(outputs), now, out);
+                       if (!sm_.takes_copies()) {  // else leases are the master's to end
+                           sa::RegistryOutputs outputs;
+                           registry_.on_time(now, outputs);
+                           settle(std::move(outputs), now, out);
+                       }
                    },
                    [&](SaRequested& e) {
                        sa::RegistryOutputs outputs;
@@ -122,7 +137,8 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
                        config_error_ = e.error;
                        ++own_version_;
                        if (e.config) {
-                           registry_.replace_config(sa_config(*e.config));
+                           sa_config_ = sa_config(*e.config);
+                           registry_.replace_config(sa_config_);
                            sm_.replace_config(std::move(e.config), now, out);
                        }
                    },
@@ -130,12 +146,11 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
                        database_text_ = std::move(e.text);
                        ++own_version_;
                    },
+                   [&](auto& e) { on_peer(std::move(e), now, out); },
                },
                event);
     follow_fabric(now, out);
-    if (!std::exchange(clients_heard_, sm_.clients_heard()) && clients_heard_) {
-        registry_changed(now, out);
-    }
+    note_clients_heard(now, out);
     if (refusals_due_ && now >= *refusals_due_) {
         refusals_due_.reset();
         ++own_version_;
@@ -143,7 +158,8 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
     if (groups_due_ && now >= *groups_due_) {
         hand_groups(now, out);
     }
-    if (registry_due_ && now >= *registry_due_) {
+    const bool heir_waits = sm_.role() == sm::Role::handing_over;
+    if (registry_due_ && (now >= *registry_due_ || heir_waits)) {
         persist_registry(now, out);
     }
     for (std::size_t i = first; i < out.size(); ++i) {
@@ -176,7 +192,7 @@ void Core::settle(sa::RegistryOutputs&& from, base::Instant now, Effects& out) {
 
 void Core::forward_trap(const mad::WireMad& wire, base::Instant now, Effects& out) {
     const auto smp = mad::parse_smp(wire.bytes);
-    if (!smp || smp->header.method != static_cast<std::uint8_t>(mad::Method::trap) ||
+    if (sm_.takes_copies() || !smp || smp->header.method != static_cast<std::uint8_t>(mad::Method::trap) ||
         smp->header.attribute != mad::Attribute::notice) {
         return;
     }
@@ -208,6 +224,16 @@ void Core::note_refusals(std::vector<fabric::JoinRefusal>&& refusals, base::Inst
 
 base::WallTime Core::wall(base::Instant now) const {
     return begun_wall_ + std::chrono::duration_cast<std::chrono::milliseconds>(now - begun_);
+}
+
+/// Where another one has become master, what is stored here is not the last that clients were told.
+void Core::note_clients_heard(base::Instant now, Effects& out) {
+    const bool before = std::exchange(clients_heard_, sm_.clients_heard());
+    if (!before && clients_heard_) {
+        registry_changed(now, out);
+    } else if (before && !clients_heard_) {
+        out.emplace_back(sm::MarkEdition{kEditionUnknown});
+    }
 }
 
 /// What comes until the write is of the same edition: one mark will do for all of it.
@@ -264,7 +290,8 @@ void Core::follow_fabric(base::Instant now, Effects& out) {
 
 std::optional<base::Instant> Core::next_deadline() const {
     std::optional<base::Instant> at = sm_.next_deadline();
-    for (const auto& other : {registry_.next_deadline(), registry_due_, groups_due_, refusals_due_}) {
+    const auto registry = sm_.takes_copies() ? std::nullopt : registry_.next_deadline();
+    for (const auto& other : {registry, registry_due_, groups_due_, refusals_due_}) {
         at = at && other ? std::min(*at, *other) : (at ? at : other);
     }
     return at;
@@ -288,6 +315,7 @@ std::shared_ptr<const fabric::Snapshot> Core::snapshot(base::Instant now) {
     fresh->database_text = database_text_;
     fresh->sa = registry_.tables();
     fresh->join_refusals = refusals_;
+    show_copy(*fresh);
     fresh->last_config_error = config_error_;
     shown_ = sm_.version();
     own_shown_ = own_version_;
