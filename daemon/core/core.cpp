@@ -23,7 +23,14 @@ sm::SmStart sm_start(sm::SmStart start, const sa::StoredState& state) {
 std::uint64_t edition_after(const sa::StoredState& state, const sm::SmStart& start) {
     const auto moment = std::max<std::int64_t>(start.wall.time_since_epoch().count(), 0);
     const std::uint64_t marked = start.stored.sa_edition.value_or(0);
-    return std::max({state.edition, marked == kEditionUnknown ? 0 : marked, static_cast<std::uint64_t>(moment)});
+    return std::max(
+        {state.edition, marked == kEditionUnknown ? 0 : marked, static_cast<std::uint64_t>(moment)});
+}
+
+/// Whose port a request came from; 0: nobody knows.
+mad::Guid port_of(const SaRequested& request) {
+    const std::uint32_t end = request.view->by_lid(request.mad.address.lid);
+    return end == sa::kNoEnd ? mad::Guid{} : request.view->ends()[end].guid;
 }
 
 }  // namespace
@@ -113,7 +120,7 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
                        if (!sm_.takes_copies()) {  // else leases are the master's to end
                            sa::RegistryOutputs outputs;
                            registry_.on_time(now, outputs);
-                           settle(std::move(outputs), now, out);
+                           settle(std::move(outputs), {}, now, out);
                        }
                    },
                    [&](SaRequested& e) {
@@ -123,7 +130,7 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
                            registry_.on_response(*mad);
                        }
                        registry_.on_request(e.mad, *e.view, now, outputs);
-                       settle(std::move(outputs), now, out);
+                       settle(std::move(outputs), port_of(e), now, out);
                    },
                    [&](RoutesReady& e) { sm_.on_routes(e.epoch, std::move(e.result), now, out); },
                    [&](AdminRequested& e) {
@@ -170,10 +177,10 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
 }
 
 /// What the registry wants done: answers sent, events told, trees that follow the members.
-void Core::settle(sa::RegistryOutputs&& from, base::Instant now, Effects& out) {
+void Core::settle(sa::RegistryOutputs&& from, mad::Guid client, base::Instant now, Effects& out) {
     if (from.changed) {
         ++own_version_;
-        registry_changed(now, out);  // before the answers
+        registry_changed(client, now, out);  // before the answers
     }
     for (mad::WireMad& mad : from.wire) {
         out.emplace_back(sm::SendMad{std::move(mad)});
@@ -198,7 +205,7 @@ void Core::forward_trap(const mad::WireMad& wire, base::Instant now, Effects& ou
     }
     sa::RegistryOutputs outputs;
     registry_.on_trap(mad::decode_notice(smp->data), now, outputs);
-    settle(std::move(outputs), now, out);
+    settle(std::move(outputs), {}, now, out);
 }
 
 /// Hosts try a join again for ever: one entry, with how often and when last. Readers see it a little later,
@@ -230,18 +237,23 @@ base::WallTime Core::wall(base::Instant now) const {
 void Core::note_clients_heard(base::Instant now, Effects& out) {
     const bool before = std::exchange(clients_heard_, sm_.clients_heard());
     if (!before && clients_heard_) {
-        registry_changed(now, out);
+        registry_changed({}, now, out);
     } else if (before && !clients_heard_) {
         out.emplace_back(sm::MarkEdition{kEditionUnknown});
     }
 }
 
-/// What comes until the write is of the same edition: one mark will do for all of it.
-void Core::registry_changed(base::Instant now, Effects& out) {
-    if (!registry_due_) {
+/// What comes until the write is of the same edition: one mark will do for all that a port is told.
+void Core::registry_changed(mad::Guid client, base::Instant now, Effects& out) {
+    const bool first = !registry_due_;
+    if (first) {
         constexpr base::Duration kGather = std::chrono::milliseconds{200};  // a swarm of joins is one write
         registry_due_ = now + kGather;
-        out.emplace_back(sm::MarkEdition{++edition_});
+        ++edition_;
+        told_.clear();
+    }
+    if ((client != mad::Guid{} && told_.insert(client).second) || first) {
+        out.emplace_back(sm::MarkEdition{edition_, client});
     }
 }
 
@@ -285,7 +297,7 @@ void Core::follow_fabric(base::Instant now, Effects& out) {
     sm_.fill(*seen);
     sa::RegistryOutputs outputs;
     registry_.on_fabric(std::make_shared<const sa::View>(std::move(seen)), now, outputs);
-    settle(std::move(outputs), now, out);
+    settle(std::move(outputs), {}, now, out);
 }
 
 std::optional<base::Instant> Core::next_deadline() const {

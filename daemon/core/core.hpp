@@ -9,6 +9,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 
@@ -54,9 +55,9 @@ struct SaRequested {
     std::shared_ptr<const sa::View> view;
 };
 
-using Event = std::variant<MadReceived, SendFailed, Deadline, RoutesReady, AdminRequested, ConfigReplaced,
-                           DatabaseState, SaRequested, CopyReceived, CopyTold, CopyEnded, PeerCompared,
-                           CopyTrouble>;
+using Event =
+    std::variant<MadReceived, SendFailed, Deadline, RoutesReady, AdminRequested, ConfigReplaced,
+                 DatabaseState, SaRequested, CopyReceived, CopyTold, CopyEnded, PeerCompared, CopyTrouble>;
 [[nodiscard]] std::string to_line(const Event& event);
 
 using sm::Effect;
@@ -94,12 +95,13 @@ public:
 
 private:
     Core(const CoreStart& start, sa::StoredState&& state);
-    void settle(sa::RegistryOutputs&& from, base::Instant now, Effects& out);
+    /// `client`: the port that asked; 0: nobody did.
+    void settle(sa::RegistryOutputs&& from, mad::Guid client, base::Instant now, Effects& out);
     void follow_fabric(base::Instant now, Effects& out);
     void forward_trap(const mad::WireMad& wire, base::Instant now, Effects& out);
     void hand_groups(base::Instant now, Effects& out);
     /// Something is to be told to clients, and to be stored.
-    void registry_changed(base::Instant now, Effects& out);
+    void registry_changed(mad::Guid client, base::Instant now, Effects& out);
     void note_clients_heard(base::Instant now, Effects& out);
     void persist_registry(base::Instant now, Effects& out);
     void note_refusals(std::vector<fabric::JoinRefusal>&& refusals, base::Instant now);
@@ -128,6 +130,7 @@ private:
     std::optional<base::Instant> registry_due_;  ///< when what changed in it goes to the database
     bool clients_heard_;     ///< sm_.clients_heard() when last asked: before, what is stored lacks something
     std::uint64_t edition_;  ///< of the registry: what was told since the last write is in it
+    std::set<mad::Guid> told_;  ///< ports whose clients were told something of that edition
     std::optional<base::Instant>
         refusals_due_;                   ///< when readers are shown refusals that nothing else has shown
     std::uint64_t registry_sweeps_ = 0;  ///< settled_sweeps() when the registry was last shown the fabric

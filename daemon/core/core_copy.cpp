@@ -64,11 +64,12 @@ void Core::on_peer(const CopyTold& news, base::Instant now, Effects& out) {
     if (!sm_.takes_copies()) {
         return;
     }
-    const bool fresh = copy_.told() != news.edition || copy_.of().guid != news.from.guid;
-    copy_.on_told(news.from, news.edition, now);
+    const bool fresh =
+        copy_.told() != news.edition || copy_.of().guid != news.from.guid || news.to != ToldTo::nobody;
+    copy_.on_told(news, now);
     edition_ = std::max(edition_, news.edition == kEditionUnknown ? 0 : news.edition);
     if (fresh) {
-        out.emplace_back(sm::MarkEdition{news.edition});  // a restart here is to know it, too
+        out.emplace_back(sm::MarkEdition{news.edition, news.client});  // a restart here is to know it, too
     }
     note_copy(now, out);
 }

@@ -2,11 +2,13 @@
 //
 // A master's memory is a stream: all that it has, then what changes, as the batches that it stores itself
 // (db::Batch). A standby stores them too, and has them at hand when it takes over. Beside them goes the
-// edition of what clients were told (db/edition_mark.hpp): the copy is current while its SA state is of that
-// edition. Values and a small state machine, pure; connections are the shell's (shell/replica.hpp).
+// edition of what clients were told (db/edition_mark.hpp), and who was: the copy is current when nobody was
+// told what is not in its SA state. Values and a small state machine, pure; connections are the shell's
+// (shell/replica.hpp).
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,10 +32,13 @@ struct CopyReceived {
     sm::CopyExtent extent = sm::CopyExtent::changes;
     db::Batch batch;
 };
-/// It lives; what its clients were told last will be in that edition of the SA's state.
+enum class ToldTo : std::uint8_t { nobody, client, anybody };
+/// It lives, and who of its clients was told something that will be in that edition of the SA's state.
 struct CopyTold {
     Peer from;
     std::uint64_t edition = 0;
+    ToldTo to = ToldTo::nobody;
+    mad::Guid client{};  ///< whose port, where it was one
 };
 /// Nothing comes from it any more.
 struct CopyEnded {
@@ -57,14 +62,15 @@ public:
 
     /// False: changes to nothing that is here.
     [[nodiscard]] bool begin(const Peer& from, sm::CopyExtent extent, base::Instant now);
-    void hold(std::uint64_t edition) { held_ = edition; }
-    void on_told(const Peer& from, std::uint64_t edition, base::Instant now);
+    /// The SA's state has come, of that edition; 0: it lacks something.
+    void hold(std::uint64_t edition);
+    void on_told(const CopyTold& news, base::Instant now);
     /// False: of another one.
     [[nodiscard]] bool on_ended(const Peer& from, const std::string& why, base::Instant now);
 
     [[nodiscard]] const Peer& of() const { return of_; }
     [[nodiscard]] std::uint64_t told() const { return told_; }
-    [[nodiscard]] bool current() const { return whole_ && held_ != 0 && held_ == told_; }
+    [[nodiscard]] bool current() const { return whole_ && held_ != 0 && !anybody_ && lacking_.empty(); }
     [[nodiscard]] sm::ClientsCopy clients() const;
     [[nodiscard]] fabric::StandbyCopy::State state() const;
     [[nodiscard]] base::Instant heard() const { return heard_; }
@@ -73,8 +79,10 @@ public:
 private:
     Peer of_;
     bool whole_ = false;
-    std::uint64_t held_ = 0;  ///< edition of the SA's state here; 0: it lacks something
-    std::uint64_t told_ = 0;  ///< edition of what clients were told
+    std::uint64_t held_ = 0;                      ///< edition of the SA's state here; 0: it lacks something
+    std::uint64_t told_ = 0;                      ///< edition of what clients were told
+    std::map<mad::Guid, std::uint64_t> lacking_;  ///< who was told something of a later edition than is held
+    std::optional<std::uint64_t> anybody_;  ///< there was more told of that edition, nobody knows to whom
     base::Instant heard_{};
     std::optional<base::Instant> ended_;
     std::string why_;

@@ -426,7 +426,7 @@ void Daemon::execute() {
         } else if (const auto* mark = std::get_if<sm::MarkEdition>(&effect)) {
             set_mark(mark->edition);
             if (replica_) {
-                replica_->told(mark->edition);
+                replica_->told(mark->edition, mark->client);
             }
         } else if (auto* announce = std::get_if<sm::Announce>(&effect)) {
             log(level_of(announce->event.severity), "{}: {}", announce->event.kind, announce->event.text);

@@ -409,10 +409,10 @@ void Replica::changed(const db::Batch& batch) {
     });
 }
 
-void Replica::told(std::uint64_t edition) {
-    impl_->post([impl = impl_.get(), edition] {
+void Replica::told(std::uint64_t edition, mad::Guid client) {
+    impl_->post([impl = impl_.get(), edition, client] {
         impl->hub.told = edition;
-        impl->for_each_giver([](Giver& giver) { giver.told(); });
+        impl->for_each_giver([client](Giver& giver) { giver.told(client); });
     });
 }
 

@@ -49,7 +49,7 @@ public:
 
     // From the loop's thread; none of them waits.
     void changed(const db::Batch& batch);
-    void told(std::uint64_t edition);
+    void told(std::uint64_t edition, mad::Guid client);
     void stand(ReplicaStanding standing);
     /// The configuration was read anew: certificates may be others, too.
     void reload(core::ConfigDigests digests);

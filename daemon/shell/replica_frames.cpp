@@ -48,7 +48,11 @@ struct Fields {
         out.raw(piece.octets);
     }
     void operator()(const Commit& commit) const { out.number(commit.number); }
-    void operator()(const Told& told) const { out.number(told.edition); }
+    void operator()(const Told& told) const {
+        out.number(told.edition);
+        out.number(static_cast<std::uint8_t>(told.to));
+        out.number(told.client.value());
+    }
     void operator()(const Beat&) const {}
     void operator()(const Bye& bye) const { out.text(std::string_view(bye.why).substr(0, kReasonMax)); }
 };
@@ -101,7 +105,12 @@ Frame read_as(Unpacker& in) {
     } else if constexpr (std::is_same_v<Type, Commit>) {
         return Commit{in.number<std::uint64_t>()};
     } else if constexpr (std::is_same_v<Type, Told>) {
-        return Told{in.number<std::uint64_t>()};
+        const auto edition = in.number<std::uint64_t>();
+        const auto to = in.number<std::uint8_t>();
+        if (to > static_cast<std::uint8_t>(core::ToldTo::anybody)) {
+            in.spoil();
+        }
+        return Told{edition, static_cast<core::ToldTo>(to), mad::Guid{in.number<std::uint64_t>()}};
     } else if constexpr (std::is_same_v<Type, Beat>) {
         return Beat{};
     } else {

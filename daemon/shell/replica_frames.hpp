@@ -17,6 +17,7 @@
 
 #include "base/result.hpp"
 #include "daemon/core/config_digest.hpp"
+#include "daemon/core/standby_copy.hpp"
 #include "mad/ids.hpp"
 
 namespace ibf::shell {
@@ -58,6 +59,8 @@ struct Commit {
 };
 struct Told {
     std::uint64_t edition = 0;
+    core::ToldTo to = core::ToldTo::nobody;
+    mad::Guid client{};
 };
 struct Beat {};
 /// Why the connection ends.

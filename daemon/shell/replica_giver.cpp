@@ -90,7 +90,7 @@ void Giver::begin() {
     }
     giving_ = true;
     whole_due_ = true;
-    told_once_ = false;
+    told_anybody_ = true;
     db::Waiting all = hub_.memory;
     db::Batch batch = all.take();
     std::erase_if(batch, [&](const db::Record& record) {
@@ -109,6 +109,7 @@ void Giver::end() {
     octets_.clear();
     octets_sent_ = 0;
     outbox_ = db::Waiting(kReplicaHistory);
+    told_clients_.clear();
 }
 
 void Giver::changed(const db::Batch& batch) {
@@ -118,27 +119,52 @@ void Giver::changed(const db::Batch& batch) {
     }
 }
 
-void Giver::beat() {
-    if (giving_) {
-        send(Told{hub_.told});
-    } else {
-        send(Beat{});
+void Giver::told(mad::Guid client) {
+    constexpr std::size_t kMost = 4096;
+    if (!giving_) {
+        return;
     }
+    told_anybody_ = told_anybody_ || hub_.told == core::kEditionUnknown || told_clients_.size() >= kMost;
+    if (client != mad::Guid{} && !told_anybody_) {
+        told_clients_.insert(client);
+    }
+    pump();
 }
 
-bool Giver::idle() const {
-    return !giving_ || (written() && outbox_.empty() && !batch_ && told_once_ && told_sent_ == hub_.told);
+void Giver::beat() {
+    giving_ ? send(Told{hub_.told, core::ToldTo::nobody, {}}) : send(Beat{});
 }
 
 /// What clients were told goes before everything else: it may be the last thing that we say.
+std::optional<std::string> Giver::bulk_told() {
+    const bool news = told_anybody_ || !told_clients_.empty() || told_sent_ != hub_.told;
+    if (!news) {
+        return std::nullopt;
+    }
+    told_sent_ = hub_.told;
+    if (std::exchange(told_anybody_, false)) {
+        told_clients_.clear();
+        return encode(Told{hub_.told, core::ToldTo::anybody, {}});
+    }
+    if (told_clients_.empty()) {
+        return encode(Told{hub_.told, core::ToldTo::nobody, {}});
+    }
+    const mad::Guid client = *told_clients_.begin();
+    told_clients_.erase(told_clients_.begin());
+    return encode(Told{hub_.told, core::ToldTo::client, client});
+}
+
+bool Giver::idle() const {
+    return !giving_ || (written() && outbox_.empty() && !batch_ && !whole_due_ && !told_anybody_ &&
+                        told_clients_.empty() && told_sent_ == hub_.told);
+}
+
 std::optional<std::string> Giver::bulk() {
     if (!giving_) {
         return std::nullopt;
     }
-    if (!told_once_ || told_sent_ != hub_.told) {
-        told_once_ = true;
-        told_sent_ = hub_.told;
-        return encode(Told{told_sent_});
+    if (auto told = bulk_told()) {
+        return told;
     }
     if (octets_sent_ < octets_.size()) {
         return next_piece();
@@ -190,7 +216,7 @@ void Taker::received(Frame&& frame) {
         wanted_ = wanted_ && master_;  // a copy that has come to its end is whole
         want_if_followed();
     } else if (const auto* told = std::get_if<Told>(&frame); told != nullptr && wanted_ && peer_) {
-        if (!hub_.sink(core::CopyTold{*peer_, told->edition})) {
+        if (!hub_.sink(core::CopyTold{*peer_, told->edition, told->to, told->client})) {
             close("more comes than can be taken in");
         }
     } else if (const auto* begin = std::get_if<Begin>(&frame); begin != nullptr && wanted_ && !batch_begun_) {

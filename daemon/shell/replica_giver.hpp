@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,8 @@ public:
           std::function<void(const std::string&)> ended);
 
     void changed(const db::Batch& batch);
-    void told() { pump(); }
+    /// 0: nobody in particular.
+    void told(mad::Guid client);
     void standing_changed();
     void introduce();
     /// Everything has gone out.
@@ -49,6 +51,7 @@ private:
     void beat() override;
     std::optional<std::string> bulk() override;
     void closed(const std::string& why) override { ended_(why); }
+    std::optional<std::string> bulk_told();
 
     void on_hello(const Hello& hello);
     void begin();
@@ -63,7 +66,8 @@ private:
     db::Waiting outbox_{kReplicaHistory};
     bool whole_due_ = false;
     std::uint64_t told_sent_ = 0;
-    bool told_once_ = false;
+    std::set<mad::Guid> told_clients_;  ///< not passed on yet
+    bool told_anybody_ = false;
     // The batch that is on its way.
     std::optional<db::Batch> batch_;
     std::size_t record_ = 0;  ///< the next of it

@@ -73,6 +73,7 @@ void SubnetManager::follow(mad::Guid master) {
     clients_known_ = false;
     clients_heard_ = false;
     known_under_.reset();
+    lacking_.clear();
     met_.clear();
 }
 
@@ -92,9 +93,10 @@ void SubnetManager::settle_clients_known() {
     const base::Duration at_once = config_->poll_interval / 4;  // an answer that was under way when it died
     const bool to_its_end = !followed_heard_ || *followed_heard_ <= clients_copy_.until + at_once;
     clients_known_ = clients_copy_.of == followed_ && clients_copy_.last && to_its_end;
-    clients_heard_ = clients_known_;
     followed_ = {};
     if (clients_known_) {
+        lacking_ = clients_copy_.lacking;
+        clients_heard_ = lacking_.empty();
         const fabric::Node& own = working_->nodes[working_->local.node];
         known_under_ = own.ports[own.is_switch() ? 0 : working_->local.port.value()].info.sm_lid;
     }

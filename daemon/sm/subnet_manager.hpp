@@ -43,9 +43,10 @@ enum class CopyExtent : std::uint8_t { whole, changes };
 
 /// What is held of what clients left with another SM's SA.
 struct ClientsCopy {
-    mad::Guid of{};                      ///< the SM; 0: nothing is held
-    bool last = false;      ///< it is the last that clients were told there
-    base::Instant until{};  ///< as of then: what they were told later, we would not know of
+    mad::Guid of{};               ///< the SM; 0: nothing is held
+    bool last = false;            ///< it is the last that clients were told there, but for those at
+    std::set<mad::Guid> lacking;  ///< these ports
+    base::Instant until{};        ///< as of then: what they were told later, we would not know of
 };
 
 /// The result of a ComputeRoutes effect.
@@ -78,7 +79,7 @@ public:
     [[nodiscard]] bool takes_copies() const;
     /// Its records. `from`: its name. REQUIRES: takes_copies().
     void take_copy(db::Batch&& batch, CopyExtent extent, std::string_view from, Effects& out);
-    void note_clients(const ClientsCopy& copy) { clients_copy_ = copy; }
+    void note_clients(ClientsCopy copy) { clients_copy_ = std::move(copy); }
     void replace_config(std::shared_ptr<const SmConfig> config, base::Instant now, Effects& out);
     /// Last call: marks the stop as clean if what is in force is known.
     void stop(base::Instant now, Effects& out);
@@ -285,12 +286,13 @@ private:
     std::optional<base::Instant> groups_due_;
     bool clients_known_;  ///< from the start, or from the take-over on, the SA had what clients had left
     bool clients_heard_;  ///< or those that were there have been asked to register anew
-    std::optional<mad::Lid> known_under_;           ///< the SM's LID where they had left it, if that was another
-    mad::Guid followed_{};                          ///< the other master, until its place is taken
-    std::optional<base::Instant> followed_heard_;   ///< its last answer
+    std::optional<mad::Lid> known_under_;  ///< the SM's LID where they had left it, if that was another
+    mad::Guid followed_{};                 ///< the other master, until its place is taken
+    std::optional<base::Instant> followed_heard_;  ///< its last answer
     ClientsCopy clients_copy_;
-    std::set<mad::Guid> met_;                 ///< ports seen since the start, where clients were not known
-    std::set<mad::Guid> lost_clients_;        ///< ports whose clients must register anew, and do not know it
+    std::set<mad::Guid> lacking_;       ///< ports whose clients left something that a copy lacked, until seen
+    std::set<mad::Guid> met_;           ///< ports seen since the start, where clients were not known
+    std::set<mad::Guid> lost_clients_;  ///< ports whose clients must register anew, and do not know it
     std::set<mad::Guid> reregister_refused_;  ///< ports that are not asked again
     std::optional<base::Instant> reregister_due_;
     std::shared_ptr<const fabric::Fabric> settled_;  ///< last set up whole

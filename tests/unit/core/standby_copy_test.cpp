@@ -123,7 +123,7 @@ public:
     void feed(Member& taker) {
         takers_.push_back(&taker);
         db::Waiting all = memory_;
-        taker.news_.push_back(CopyTold{peer(), told_});
+        taker.news_.push_back(CopyTold{peer(), told_, ToldTo::anybody, {}});
         taker.news_.push_back(CopyReceived{peer(), sm::CopyExtent::whole, through_octets(all.take())});
     }
     void cut(Member& taker) {
@@ -143,7 +143,7 @@ public:
         if (world_.now >= next_beat_) {
             next_beat_ = world_.now + HeldCopy::kBeat;
             for (Member* taker : takers_) {
-                taker->news_.push_back(CopyTold{peer(), told_});
+                taker->news_.push_back(CopyTold{peer(), told_, ToldTo::nobody, {}});
             }
         }
         if (core->next_deadline() && *core->next_deadline() <= world_.now) {
@@ -219,8 +219,11 @@ private:
                                    routing::route(ask->view->topology, ask->previous.get(), ask->options)});
             } else if (const auto* mark = std::get_if<sm::MarkEdition>(&effect)) {
                 told_ = mark->edition;
+                const ToldTo to = told_ == kEditionUnknown      ? ToldTo::anybody
+                                  : mark->client == mad::Guid{} ? ToldTo::nobody
+                                                                : ToldTo::client;
                 for (Member* taker : takers_) {
-                    taker->news_.push_back(CopyTold{peer(), told_});
+                    taker->news_.push_back(CopyTold{peer(), told_, to, mark->client});
                 }
             } else if (const auto* persist = std::get_if<sm::Persist>(&effect)) {
                 const db::Batch batch = through_octets(persist->batch);
@@ -440,7 +443,7 @@ TEST_F(WithCopy, C53_UnderLoadNothingThatWasToldIsLost) {
     world.run(seconds{2});
     EXPECT_GT(copied.size(), 100U);
     EXPECT_EQ(b.clients(), copied);
-    EXPECT_GT(world.asked(), 0U) << "h2's last joins came to nobody's hand";
+    EXPECT_EQ(world.asked(), 1U) << "h2 alone, whose last joins came to nobody's hand";
     EXPECT_EQ(b.events("reregister"), 1U);
     EXPECT_LE(world.last_set - died, milliseconds{4700})
         << "the request to register follows once the SA answers";
@@ -461,6 +464,38 @@ TEST_F(WithCopy, ACopyThatEndedBeforeItsMasterIsNotTheLast) {
     EXPECT_EQ(b.clients(), copied) << "what was copied is better than nothing";
     EXPECT_EQ(b.events("reregister"), 1U);
     EXPECT_EQ(world.asked(), 7U) << "every host but its own";
+}
+
+// Who was told what is not here: those, and no others, until it comes.
+TEST(HeldCopy, KnowsWhoWasToldMore) {
+    const Peer one{mad::Guid{1}, "one"};
+    const base::Instant now{};
+    const auto told = [&one](std::uint64_t edition, std::uint64_t port) {
+        return CopyTold{one, edition, ToldTo::client, mad::Guid{port}};
+    };
+    HeldCopy copy;
+    copy.on_told({one, 5, ToldTo::anybody, {}}, now);
+    EXPECT_TRUE(copy.begin(one, sm::CopyExtent::whole, now));
+    EXPECT_FALSE(copy.clients().last);
+    copy.hold(5);
+    EXPECT_TRUE(copy.clients().last);
+    EXPECT_TRUE(copy.clients().lacking.empty());
+    copy.on_told(told(6, 21), now);
+    copy.on_told(told(6, 22), now);
+    copy.on_told(told(7, 22), now);
+    copy.on_told(told(7, 23), now);
+    EXPECT_EQ(copy.clients().lacking, (std::set<mad::Guid>{mad::Guid{21}, mad::Guid{22}, mad::Guid{23}}));
+    copy.hold(6);
+    EXPECT_EQ(copy.clients().lacking, (std::set<mad::Guid>{mad::Guid{22}, mad::Guid{23}}));
+    EXPECT_FALSE(copy.current());
+    copy.hold(7);
+    EXPECT_TRUE(copy.current());
+    copy.on_told({one, kEditionUnknown, ToldTo::anybody, {}}, now);
+    EXPECT_FALSE(copy.clients().last);
+    copy.on_told({one, 8, ToldTo::nobody, {}}, now);
+    EXPECT_FALSE(copy.clients().last) << "whoever was told something by nobody knows whom";
+    copy.hold(8);
+    EXPECT_TRUE(copy.current());
 }
 
 // Of three, the second one's heir has what the first one's clients left.
@@ -576,7 +611,7 @@ TEST_F(WithCopy, AMasterTakesNoCopy) {
     const auto lids = world.lids();
     db::LidsRecord wrong;
     wrong.lids[mad::Guid{1}] = {mad::Lid{7}, 0};
-    a.handle(CopyTold{b.peer(), 1});
+    a.handle(CopyTold{b.peer(), 1, ToldTo::anybody, {}});
     a.handle(CopyReceived{b.peer(), sm::CopyExtent::whole, {wrong, db::SaStateRecord{"ibfabric-sa 2 1\n"}}});
     world.run(seconds{12});
     EXPECT_EQ(a.clients(), clients);
@@ -590,7 +625,7 @@ TEST(HeldCopy, ChangesFollowTheWholeOfTheSame) {
     const base::Instant now{};
     HeldCopy copy;
     EXPECT_FALSE(copy.begin(one, sm::CopyExtent::changes, now));
-    copy.on_told(one, 5, now);
+    copy.on_told({one, 5, ToldTo::anybody, {}}, now);
     EXPECT_EQ(copy.state(), CopyState::reading);
     EXPECT_TRUE(copy.begin(one, sm::CopyExtent::whole, now));
     copy.hold(4);
@@ -603,7 +638,7 @@ TEST(HeldCopy, ChangesFollowTheWholeOfTheSame) {
     EXPECT_TRUE(copy.on_ended(one, "gone", now));
     EXPECT_FALSE(copy.begin(one, sm::CopyExtent::changes, now));
     EXPECT_EQ(copy.state(), CopyState::ended);
-    copy.on_told(other, 9, now);
+    copy.on_told({other, 9, ToldTo::nobody, {}}, now);
     EXPECT_EQ(copy.state(), CopyState::reading) << "of another one, all over again";
     copy.hold(0);
     EXPECT_TRUE(copy.begin(other, sm::CopyExtent::whole, now));

@@ -20,7 +20,7 @@ std::vector<Frame> every_frame() {
             Begin{true, 9, 10},
             Piece{true, std::string("\0\1\2", 3)},
             Commit{11},
-            Told{~std::uint64_t{0}},
+            Told{~std::uint64_t{0}, core::ToldTo::client, mad::Guid{9}},
             Beat{},
             Bye{"enough"}};
 }

@@ -141,7 +141,7 @@ TEST_F(Copies, AllThatThereIsAndThenWhatChanges) {
     EXPECT_EQ(whole.batch.size(), memory().size());
     EXPECT_EQ(taken.all<CopyTold>().at(0).edition, 100U);
 
-    giver->told(101);
+    giver->told(101, mad::Guid{55});
     giver->changed({db::SaStateRecord{"new"}, db::FabricRecord{}});
     ASSERT_TRUE(taken.wait_for<CopyReceived>(2));
     const auto change = taken.all<CopyReceived>().at(1);
@@ -152,7 +152,8 @@ TEST_F(Copies, AllThatThereIsAndThenWhatChanges) {
         std::size_t told = 0;
         for (std::size_t i = 0; i < events.size(); ++i) {
             const auto* one = std::get_if<CopyTold>(&events[i]);
-            told = told == 0 && one != nullptr && one->edition == 101 ? i : told;
+            told =
+                told == 0 && one != nullptr && one->edition == 101 && one->client == mad::Guid{55} ? i : told;
             if (std::holds_alternative<CopyReceived>(events[i]) && told != 0) {
                 return true;  // told before it came
             }

@@ -82,20 +82,28 @@ TEST_F(CopyAtTheSm, HistoryHasItsOriginAndOurNumbers) {
 }
 
 TEST_F(CopyAtTheSm, ClientsOfACopyThatIsTheLastAreKnown) {
-    b.sm->note_clients({master(), true, b.now + seconds{60}});
+    b.sm->note_clients({master(), true, {}, b.now + seconds{60}});
     EXPECT_EQ(asked_after_take_over(), 0U);
     EXPECT_TRUE(b.sm->clients_heard());
 }
+TEST_F(CopyAtTheSm, OfOneThatLacksSomeTheseAreAsked) {
+    const mad::Guid h2{a.sim.netlist().nodes[a.node("h2")].guid.value() + 1};
+    b.sm->note_clients({master(), true, {h2, mad::Guid{4711}}, b.now + seconds{60}});
+    EXPECT_EQ(asked_after_take_over(), 1U);
+    EXPECT_NE(b.find_event("reregister")->text.find("1 port(s)"), std::string::npos)
+        << b.find_event("reregister")->text;
+    EXPECT_TRUE(b.sm->clients_heard());
+}
 TEST_F(CopyAtTheSm, OfOneThatLacksSomethingTheyAreAsked) {
-    b.sm->note_clients({master(), false, b.now + seconds{60}});
+    b.sm->note_clients({master(), false, {}, b.now + seconds{60}});
     EXPECT_EQ(asked_after_take_over(), 1U);
 }
 TEST_F(CopyAtTheSm, OfAnotherMasterTheyAreAsked) {
-    b.sm->note_clients({mad::Guid{77}, true, b.now + seconds{60}});
+    b.sm->note_clients({mad::Guid{77}, true, {}, b.now + seconds{60}});
     EXPECT_EQ(asked_after_take_over(), 1U);
 }
 TEST_F(CopyAtTheSm, OfOneThatEndedBeforeItsMasterTheyAreAsked) {
-    b.sm->note_clients({master(), true, b.now});
+    b.sm->note_clients({master(), true, {}, b.now});
     b.advance(seconds{5});
     EXPECT_EQ(asked_after_take_over(), 1U);
 }
