@@ -83,7 +83,7 @@ private:
     base::Mailbox<mad::WireMad> received_{1U << 16U};
     base::Mailbox<core::Event> events_{4096};
     base::Mailbox<core::SaRequested> requests_{1U << 16U};
-    base::Mailbox<core::Event> copies_{1024};              ///< what peers tell
+    base::Mailbox<core::Event> copies_{1U << 16U};         ///< what peers tell
     base::Mailbox<std::string> lost_{1};                   ///< why the transport will never work again
     std::array<std::atomic<bool>, 3> commands_waiting_{};  ///< by AdminCommand::Kind
     std::unique_ptr<db::Writer> writer_;

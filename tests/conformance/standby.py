@@ -177,7 +177,7 @@ def differs(play):
     ports = [free_port(), free_port()]
     first = play.manager(0, ports[0], ports, priority=3)
     play.scene.settled("one ibfabricd", first, [])
-    second = play.manager(1, ports[1], ports, extra='on_difference = "refuse"\n[[multicast.groups]]\nmgid = "ff12:401b:ffff::77"\n')
+    second = play.manager(1, ports[1], ports, extra='on_difference = "refuse"\n[[multicast.groups]]\nmgid = "ff15:a01c::77"\n')
     for manager in (first, second):
         play.scene.wait(f"{manager.host} says that they differ", lambda m=manager: m.events("config-differs"))
         text = manager.events("config-differs")[0]
