@@ -53,7 +53,7 @@ std::string text_of(const tcp::endpoint& endpoint) {
                                       : fmt::format("{}:{}", address, endpoint.port());
 }
 
-/// Lines about others, a few a minute: who knocks at the door all day does not fill the log.
+/// Lines about others, so many a minute: who knocks at the door all day does not fill the log.
 class DoorLog {
 public:
     void say(const std::string& line) {
@@ -71,7 +71,7 @@ public:
     }
 
 private:
-    static constexpr std::uint32_t kMost = 20;
+    static constexpr std::uint32_t kMost = 100;
     std::chrono::steady_clock::time_point since_{};
     std::uint32_t said_ = 0;
 };

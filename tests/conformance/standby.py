@@ -158,7 +158,7 @@ def heard(play, trap):
 
 def keeps_a_copy(play):
     first, second = play.pair()
-    play.scene.settled("two ibfabricds", *((first, [second]) if first.is_master() else (first, [second])))
+    play.scene.settled("two ibfabricds", first, [second])
     play.start_clients()
     take_over(play, first, second, "the master killed")
     before = [len(reports) for reports in heard(play, 65)]
