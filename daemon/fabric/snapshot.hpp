@@ -77,6 +77,30 @@ struct DriftReport {
     std::string text;                     ///< one sentence: how far, and what is done about it
 };
 
+/// What a standby has of the master's memory.
+struct StandbyCopy {
+    enum class State : std::uint8_t {
+        off,      ///< not configured
+        none,     ///< nothing comes: the master is no ibfabricd that we are connected to
+        reading,  ///< the first of it is under way
+        current,  ///< all that clients were told
+        behind,   ///< clients were told something that is still to come
+        ended,    ///< the connection is gone
+    } state = State::off;
+    mad::Guid of{};  ///< the SM that it is of
+    std::string name;
+    base::Instant heard{};  ///< when something last came from it
+    std::string why;        ///< it ended
+};
+[[nodiscard]] std::string_view to_string(StandbyCopy::State state);
+
+/// Another ibfabricd with which a connection was made.
+struct PeerManager {
+    mad::Guid guid{};
+    std::string name;
+    std::vector<std::string> differences;  ///< of its configuration from ours; empty: none that matters
+};
+
 /// The state machine as the operator sees it.
 enum class SmMode : std::uint8_t {
     waiting,    ///< no usable port yet; text says for what
@@ -98,6 +122,8 @@ struct Snapshot {
     mad::Lid sm_lid{};
     std::uint8_t sm_priority = 0;
     Mastership mastership;
+    StandbyCopy copy;                ///< of a standby
+    std::vector<PeerManager> peers;  ///< by GUID
     base::WallTime started{};
     std::shared_ptr<const Fabric> fabric;                 ///< null before the first discovery ended
     std::shared_ptr<const TopologyView> view;             ///< null before the first assignment

@@ -45,6 +45,7 @@ struct Persist {
 /// that follows.
 struct MarkEdition {
     std::uint64_t edition = 0;
+    mad::Guid client{};  ///< whose port; 0: nobody's in particular
 };
 /// To the log (and, through the core, to the event list).
 struct Announce {

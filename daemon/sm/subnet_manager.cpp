@@ -117,6 +117,9 @@ void SubnetManager::dispatch(const Completion& completion, base::Instant now) {
     if (tag.ask == Ask::lanes) {
         return on_lanes(completion);
     }
+    if ((tag.ask == Ask::poll_sm || tag.ask == Ask::sm_info) && completion.kind == Completion::Kind::reply) {
+        note_followed(mad::decode_sm_info(completion.data).guid, now);
+    }
     if (tag.ask == Ask::poll_sm || tag.ask == Ask::hand_over || tag.ask == Ask::acknowledge) {
         return sm_answers_.push_back(completion);
     }
@@ -431,6 +434,7 @@ void SubnetManager::assign(base::Instant now, Effects& out) {
         remembered_ = plan.remembered;
         out.emplace_back(Persist{{db::LidsRecord{remembered_}}});
     }
+    settle_clients_known();
     note_lost_clients();
     lids_ = std::move(plan.lids);
     view_ = std::make_shared<fabric::TopologyView>(fabric::topology_of(*working_, lids_));

@@ -39,6 +39,16 @@
 namespace ibf::sm {
 
 enum class SweepScope : std::uint8_t { light, full };
+/// Of what comes from another master: all that it has, or what changed since.
+enum class CopyExtent : std::uint8_t { whole, changes };
+
+/// What is held of what clients left with another SM's SA.
+struct ClientsCopy {
+    mad::Guid of{};               ///< the SM; 0: nothing is held
+    bool last = false;            ///< it is the last that clients were told there, but for those at
+    std::set<mad::Guid> lacking;  ///< these ports
+    base::Instant until{};        ///< as of then: what they were told later, we would not know of
+};
 
 /// The result of a ComputeRoutes effect.
 using RoutesResult = base::Result<routing::RouteOutcome>;
@@ -67,6 +77,11 @@ public:
     void set_groups(MulticastGroups groups, base::Instant now, Effects& out);
     /// Puts another part's event into the list and the log.
     void add_event(const fabric::EventRecord& event, base::Instant now, Effects& out);
+    /// Another one is master, or may be, and what it remembers is to be remembered here.
+    [[nodiscard]] bool takes_copies() const;
+    /// Its records. `from`: its name. REQUIRES: takes_copies().
+    void take_copy(db::Batch&& batch, CopyExtent extent, std::string_view from, Effects& out);
+    void note_clients(ClientsCopy copy) { clients_copy_ = std::move(copy); }
     void replace_config(std::shared_ptr<const SmConfig> config, base::Instant now, Effects& out);
     /// Last call: marks the stop as clean if what is in force is known.
     void stop(base::Instant now, Effects& out);
@@ -84,8 +99,8 @@ public:
     [[nodiscard]] Role role() const { return election_.role(); }
     /// How often a sweep has set the fabric up whole. Joins and leaves between sweeps do not count.
     [[nodiscard]] std::uint64_t settled_sweeps() const { return settled_sweeps_; }
-    /// The SA has what clients left with it, or they have been asked to register anew. True for good, once it
-    /// is.
+    /// The SA has what clients left with it, or they have been asked to register anew. Once true, it stays so
+    /// as long as no other one is master.
     [[nodiscard]] bool clients_heard() const { return clients_heard_; }
 
 private:
@@ -208,6 +223,13 @@ private:
     [[nodiscard]] bool inherits() const;
     [[nodiscard]] std::shared_ptr<const routing::Routes> tables_in_force() const;
 
+    // Copies.
+    void forget_stored_tables(db::Batch& whole);
+    void follow(mad::Guid master);
+    void note_followed(mad::Guid guid, base::Instant now);
+    void settle_clients_known();
+    [[nodiscard]] bool clients_are_ours(mad::Lid sm_lid) const;
+
     // Phase accounting.
     void begin_phase(std::string name, base::Instant now);
     void end_phase(base::Instant now, Effects& out);
@@ -278,10 +300,15 @@ private:
     MulticastGroups groups_;
     std::map<mad::Guid, MftRow> groups_programmed_;  ///< multicast tables that are known, by switch
     std::optional<base::Instant> groups_due_;
-    const bool clients_known_;                ///< from the start the SA had what clients had left with it
-    bool clients_heard_;                      ///< or those that were there have been asked to register anew
-    std::set<mad::Guid> met_;                 ///< ports seen since the start, where clients were not known
-    std::set<mad::Guid> lost_clients_;        ///< ports whose clients must register anew, and do not know it
+    bool clients_known_;  ///< from the start, or from the take-over on, the SA had what clients had left
+    bool clients_heard_;  ///< or those that were there have been asked to register anew
+    std::optional<mad::Lid> known_under_;  ///< the SM's LID where they had left it, if that was another
+    mad::Guid followed_{};                 ///< the other master, until its place is taken
+    std::optional<base::Instant> followed_heard_;  ///< its last answer
+    ClientsCopy clients_copy_;
+    std::set<mad::Guid> lacking_;       ///< ports whose clients left something that a copy lacked, until seen
+    std::set<mad::Guid> met_;           ///< ports seen since the start, where clients were not known
+    std::set<mad::Guid> lost_clients_;  ///< ports whose clients must register anew, and do not know it
     std::set<mad::Guid> reregister_refused_;  ///< ports that are not asked again
     std::optional<base::Instant> reregister_due_;
     std::shared_ptr<const fabric::Fabric> settled_;  ///< last set up whole

@@ -282,6 +282,24 @@ TEST_F(HandleTest, SmsAreThisOneAndTheOthersWithWhyOneIsMaster) {
     EXPECT_EQ(ask(fabric::Snapshot{}, "GET", "/v1/sms").body["sms"].size(), 1U) << "before any sweep";
 }
 
+TEST_F(HandleTest, AStandbySaysHowGoodItsCopyIs) {
+    using State = fabric::StandbyCopy::State;
+    snapshot_.mastership.state = mad::SmState::standby;
+    EXPECT_FALSE(get("/v1/sms").body.contains("copy")) << "not configured";
+    snapshot_.copy.state = State::none;
+    EXPECT_EQ(get("/v1/sms").body["copy"], (Json{{"state", "none"}}));
+    snapshot_.copy = {State::ended, mad::Guid{77}, "sm1", {}, "the connection was closed"};
+    snapshot_.peers = {{mad::Guid{77}, "sm1", {"LMC", "routing"}}};
+    const Json answer = get("/v1/sms").body;
+    EXPECT_EQ(answer["copy"]["state"], "ended");
+    EXPECT_EQ(answer["copy"]["name"], "sm1");
+    EXPECT_EQ(answer["copy"]["why"], "the connection was closed");
+    EXPECT_TRUE(answer["copy"]["age_seconds"].is_number());
+    EXPECT_EQ(answer["peers"][0]["differences"], (Json{"LMC", "routing"}));
+    snapshot_.mastership.state = mad::SmState::master;
+    EXPECT_FALSE(get("/v1/sms").body.contains("copy")) << "what a master remembers is no copy";
+}
+
 TEST_F(HandleTest, CommandsComeBackForTheCore) {
     snapshot_.sweeps.push_back({});
     snapshot_.sweeps.front().id = 41;
