@@ -1,7 +1,9 @@
 #include "daemon/sm/lft_plan.hpp"
 
 #include <algorithm>
+#include <compare>
 #include <cstring>
+#include <span>
 
 namespace ibf::sm {
 namespace {
@@ -22,45 +24,51 @@ bool block_differs(const LftRow* old_row, const LftRow& wanted, std::size_t bloc
     return true;
 }
 
-/// LIDs whose entry changes in some switch that already forwards them.
-std::vector<std::uint16_t> changed_lids(const RowsInForce& in_force, const routing::Routes& wanted) {
-    std::vector<std::uint8_t> changed(mad::kLidUnicastMax + 1U, 0);
-    for (std::size_t s = 0; s < wanted.rows.size(); ++s) {
+/// A switch that already forwards a LID, and shall forward it another way.
+struct ChangedEntry {
+    std::uint16_t lid = 0;
+    std::uint32_t at = 0;
+    auto operator<=>(const ChangedEntry&) const = default;
+};
+
+std::vector<ChangedEntry> changed_entries(const RowsInForce& in_force, const routing::Routes& wanted) {
+    std::vector<ChangedEntry> changed;
+    for (std::uint32_t s = 0; s < wanted.rows.size(); ++s) {
         const LftRow* old_row = in_force[s].get();
         const LftRow& row = *wanted.rows[s];
         if (old_row == nullptr || old_row == &row) {
             continue;
         }
-        const std::size_t common = std::min({old_row->size(), row.size(), changed.size()});
-        for (std::size_t lid = 0; lid < common; ++lid) {
-            changed[lid] |=
-                static_cast<std::uint8_t>((*old_row)[lid] != row[lid] && (*old_row)[lid] != kLftDrop);
+        const std::size_t common =
+            std::min({old_row->size(), row.size(), std::size_t{mad::kLidUnicastMax} + 1});
+        for (std::size_t from = 0; from < common; from += kLftBlockEntries) {
+            if (!block_differs(old_row, row, from / kLftBlockEntries)) {
+                continue;
+            }
+            for (std::size_t lid = from; lid < std::min(from + kLftBlockEntries, common); ++lid) {
+                if ((*old_row)[lid] != row[lid] && (*old_row)[lid] != kLftDrop) {
+                    changed.push_back({static_cast<std::uint16_t>(lid), s});
+                }
+            }
         }
     }
-    std::vector<std::uint16_t> lids;
-    for (std::size_t lid = 0; lid < changed.size(); ++lid) {
-        if (changed[lid] != 0) {
-            lids.push_back(static_cast<std::uint16_t>(lid));
-        }
-    }
-    return lids;
+    std::sort(changed.begin(), changed.end());
+    return changed;
 }
 
-/// Does the union of old and new next hops toward one LID contain a cycle? Iterative depth-first search, two
-/// hops out of each switch at the most.
+/// Does the union of old and new next hops toward one LID contain a cycle? Neither table has one by itself,
+/// so it would pass a switch that changes. Iterative depth-first search from those, two hops out of each
+/// switch at the most.
 class UnionGraph {
 public:
     UnionGraph(const routing::Topology& topology, const RowsInForce& in_force, const routing::Routes& wanted)
         : topology_(topology), in_force_(in_force), wanted_(wanted), colour_(topology.switches.size()) {}
 
-    [[nodiscard]] bool cyclic(std::uint16_t lid) {
+    [[nodiscard]] bool cyclic(std::span<const ChangedEntry> changed) {
         std::fill(colour_.begin(), colour_.end(), Colour::white);
-        for (std::uint32_t s = 0; s < colour_.size(); ++s) {
-            if (colour_[s] == Colour::white && visit(s, lid)) {
-                return true;
-            }
-        }
-        return false;
+        return std::any_of(changed.begin(), changed.end(), [this](const ChangedEntry& entry) {
+            return colour_[entry.at] == Colour::white && visit(entry.at, entry.lid);
+        });
     }
 
 private:
@@ -112,15 +120,47 @@ private:
 
 }  // namespace
 
+namespace {
+
+std::vector<std::uint16_t> lids_to_drop(const routing::Topology& topology, const RowsInForce& in_force,
+                                        const routing::Routes& wanted) {
+    std::vector<std::uint16_t> lids;
+    UnionGraph graph(topology, in_force, wanted);
+    const std::vector<ChangedEntry> changed = changed_entries(in_force, wanted);
+    for (auto first = changed.begin(); first != changed.end();) {
+        const auto last = std::find_if(first, changed.end(),
+                                       [&](const ChangedEntry& entry) { return entry.lid != first->lid; });
+        if (graph.cyclic({first, last})) {
+            lids.push_back(first->lid);
+        }
+        first = last;
+    }
+    return lids;
+}
+
+/// The block holds an entry that leads nowhere any more and shall lead to a switch: a way between switches is
+/// broken until it is written.
+bool heals(const routing::TopologySwitch& at, const LftRow* old_row, const LftRow& wanted,
+           std::size_t block) {
+    const auto leads_to = [&](std::uint8_t port, routing::PortPeer::Kind kind) {
+        return port != 0 && port < at.peers.size() && at.peers[port].kind == kind;
+    };
+    for (std::size_t lid = block * kLftBlockEntries; lid < (block + 1) * kLftBlockEntries; ++lid) {
+        const std::uint8_t before = entry(old_row, lid);
+        const bool broken = before == kLftDrop || leads_to(before, routing::PortPeer::Kind::none);
+        if (broken && leads_to(entry(&wanted, lid), routing::PortPeer::Kind::switch_)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace
+
 LftPlan plan_lfts(const routing::Topology& topology, const RowsInForce& in_force,
                   const routing::Routes& wanted) {
     LftPlan plan;
-    UnionGraph graph(topology, in_force, wanted);
-    for (const std::uint16_t lid : changed_lids(in_force, wanted)) {
-        if (graph.cyclic(lid)) {
-            plan.drop_lids.push_back(lid);
-        }
-    }
+    plan.drop_lids = lids_to_drop(topology, in_force, wanted);
     std::size_t blocks = 0;
     for (const auto& row : wanted.rows) {
         blocks = std::max(blocks, row->size() / kLftBlockEntries);
@@ -142,6 +182,10 @@ LftPlan plan_lfts(const routing::Topology& topology, const RowsInForce& in_force
             }
         }
     }
+    std::stable_partition(plan.writes.begin(), plan.writes.end(), [&](const LftWrite& write) {
+        const std::uint32_t at = write.switch_index;
+        return heals(topology.switches[at], in_force[at].get(), *wanted.rows[at], write.block);
+    });
     std::erase_if(plan.drops, [&](const LftWrite& write) {
         const mad::LftBlock dropped =
             drop_block(plan, *in_force[write.switch_index], *wanted.rows[write.switch_index], write.block);

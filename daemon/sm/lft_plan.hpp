@@ -1,10 +1,11 @@
 // DOC: which LFT blocks to write, and in which order. Pure.
 //
-// Blocks that differ between what is in force and what is wanted. Order: block by block over all switches, so
-// that many devices work at once. Safety: while a plan is being written, switches hold any mix of old and new
-// entries. For a LID whose old and new next hops together form no cycle, no mix can loop. For the others the
-// changed entries go through drop (255) first: then every mix is a part of the old, or a part of the new
-// tables alone.
+// Blocks that differ between what is in force and what is wanted. Order: blocks that mend a broken way
+// between switches before all others (decision 16); then block by block over all switches, so that many
+// devices work at once. Safety: while a plan is being written, switches hold any mix of old and new entries.
+// For a LID whose old and new next hops together form no cycle, no mix can loop. For the others the changed
+// entries go through drop (255) first: then every mix is a part of the old, or a part of the new tables
+// alone.
 #pragma once
 
 #include <cstdint>

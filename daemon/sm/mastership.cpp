@@ -372,6 +372,7 @@ void SubnetManager::forget_mastership() {
     survey_ = LaneSurvey{};
     routes_.reset();
     routes_for_.reset();
+    routed_.reset();
     settled_.reset();
     in_force_known_ = false;
     lost_clients_.clear();

@@ -188,8 +188,7 @@ mad::Request Programmer::make(Ask what, PortRef ref, mad::Attribute attribute, s
 
 std::uint16_t Programmer::top_for(const Node& node) const {
     const std::uint32_t cap = node.switch_info->linear_fdb_cap;
-    return static_cast<std::uint16_t>(
-        std::min<std::uint32_t>(input_.view->topology.max_lid, cap == 0 ? 0 : cap - 1));
+    return static_cast<std::uint16_t>(std::min<std::uint32_t>(input_.max_lid, cap == 0 ? 0 : cap - 1));
 }
 
 std::optional<mad::Request> Programmer::switch_info_request(std::uint32_t index) {
@@ -316,8 +315,8 @@ std::vector<std::uint16_t> Programmer::held_in(std::uint16_t block) const {
 }
 
 void Programmer::on_lft_drop(std::uint32_t position, const Completion& completion) {
-    ++lft_blocks_;
     if (completion.kind == Completion::Kind::reply) {
+        ++lft_drops_;
         return;
     }
     const LftWrite drop = plan_.drops[position];

@@ -57,6 +57,7 @@ struct ProgramInput {
     std::set<mad::Guid> strange_mft;   ///< switches that may hold multicast entries which are not ours
     fabric::LidMap lids;
     mad::Lid sm_lid{};
+    std::uint16_t max_lid = 0;  ///< the highest that is forwarded; a host that is away may have it
     std::shared_ptr<const SmConfig> config;
     MftRows groups_in_force;                 ///< by SwitchIndex, as acknowledged
     MftRows groups;                          ///< as wanted
@@ -112,9 +113,9 @@ public:
     [[nodiscard]] const std::vector<ProgramFailure>& refusals() const { return refusals_; }
     [[nodiscard]] const std::vector<std::string>& surprises() const { return surprises_; }
     [[nodiscard]] std::uint64_t lft_blocks() const { return lft_blocks_; }
-    [[nodiscard]] std::uint64_t lft_blocks_planned() const {
-        return plan_.writes.size() + plan_.drops.size();
-    }
+    [[nodiscard]] std::uint64_t lft_blocks_planned() const { return plan_.writes.size(); }
+    /// Blocks written once more before that, with entries that lead through drop.
+    [[nodiscard]] std::uint64_t lft_drops() const { return lft_drops_; }
     [[nodiscard]] std::uint64_t port_sets() const { return port_sets_; }
     [[nodiscard]] std::uint64_t pkey_sets() const { return pkey_sets_; }
     [[nodiscard]] std::uint64_t bounces() const { return bounces_; }
@@ -208,6 +209,7 @@ private:
     std::vector<ProgramFailure> refusals_;
     std::vector<std::string> surprises_;  ///< states that are not what discovery saw: sweep again
     std::uint64_t lft_blocks_ = 0;
+    std::uint64_t lft_drops_ = 0;
     std::uint64_t port_sets_ = 0;
     std::uint64_t pkey_sets_ = 0;
     std::uint64_t bounces_ = 0;

@@ -139,6 +139,15 @@ void SubnetManager::announce_routes(base::Instant now, Effects& out) {
         }
     }
     const routing::Verdict& verdict = routes_->verdict;
+    if (!verdict.transit_loop.empty()) {
+        const routing::ChannelStep& step = verdict.transit_loop.front();
+        announce(
+            Severity::warning, "credit-cycle-in-transit",
+            fmt::format("until the new tables are written, packets that meet old and new ones may wait for "
+                        "each other in a ring of {} links, e.g. over {} port {}",
+                        verdict.transit_loop.size(), step.node, step.port),
+            {}, {}, now, out);
+    }
     if (verdict.unreachable_pairs > 0) {
         announce(
             Severity::error, "unreachable",

@@ -89,7 +89,8 @@ public:
 private:
     struct Idle {};
     struct Routing {
-        std::shared_ptr<const routing::Routes> previous;
+        std::shared_ptr<const fabric::TopologyView> on;
+        std::shared_ptr<const SmConfig> by;
     };
     using Phase = std::variant<Idle, LightSweep, Discovery, TableReader, Routing, Programmer>;
 
@@ -128,7 +129,9 @@ private:
     // Sweeps.
     void want_sweep(SweepScope scope, std::string reason, base::Instant not_before);
     void start_sweep(base::Instant now, Effects& out);
-    void start_discovery(base::Instant now);
+    void start_discovery(std::optional<TouchedPlaces> touched, base::Instant now);
+    void begin_next_look(std::optional<TouchedPlaces> touched, base::Instant now);
+    void add_reasons(std::vector<std::string> reasons);
     void end_light(base::Instant now, Effects& out);
     void end_discovery(base::Instant now, Effects& out);
     void assign(base::Instant now, Effects& out);
@@ -244,7 +247,9 @@ private:
     std::shared_ptr<const fabric::Fabric> view_fabric_;  ///< what view_ was made from
     std::shared_ptr<const fabric::MulticastTables> multicast_;
     std::shared_ptr<const routing::RouteOutcome> routes_;
-    std::shared_ptr<const fabric::TopologyView> routes_for_;  ///< the view they were computed on
+    std::shared_ptr<const fabric::TopologyView> routes_for_;  ///< the view that they serve
+    std::shared_ptr<const fabric::TopologyView> routed_;      ///< what they were computed on (sm/routed)
+    std::shared_ptr<const SmConfig> routed_by_;               ///< and by what policy
     std::map<mad::Guid, db::TableRecord> stored_tables_;
     bool stored_clean_ = false;
     mad::Lid stored_sm_lid_{};
