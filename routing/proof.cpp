@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "routing/rings.hpp"
 #include "routing/verify_parts.hpp"
 
 namespace ibf::routing {
@@ -201,7 +202,10 @@ struct Entry {
 class Change {
 public:
     Change(const Topology& topology, const Routes& routes, const Proof& before)
-        : topology_(topology), before_(before), fresh_(std::make_shared<Proof>()) {
+        : topology_(topology),
+          before_(before),
+          fresh_(std::make_shared<Proof>()),
+          rings_(topology.switches.size()) {
         fresh_->skeleton = skeleton_of(topology);
         fresh_->rows = in_order_of(topology, routes).rows;
     }
@@ -390,18 +394,14 @@ private:
                 return false;
             }
         }
-        const bool mixes = !forms_ring(changed);
+        find_rings(changed);
         if (to_switch) {
-            if (mixes) {
-                mix_switch_lid(lid);
-            }
+            mix_switch_lid(lid);
             return true;
         }
         for (const Entry& entry : changed) {
             draw(entry.at, lid, {port(entry.at, lid), mad::kLftDrop}, fresh_->waits);
-            if (mixes) {
-                draw(entry.at, lid, exits(entry.at, lid), mixed_);
-            }
+            draw(entry.at, lid, exits(entry.at, lid), mixed_);
         }
         return true;
     }
@@ -456,11 +456,13 @@ private:
 
     using Exits = std::array<std::uint8_t, 2>;  ///< drop: none
 
-    /// What a switch forwards by while tables are being written.
+    /// What a switch forwards by while new tables are being written.
     [[nodiscard]] Exits exits(std::uint32_t at, std::uint32_t lid) const {
         const std::uint8_t fresh = port(at, lid);
         const std::uint8_t old = old_port(at, lid);
-        return {fresh, old == fresh ? mad::kLftDrop : old};
+        const std::uint16_t next = now().next_of(at, old);
+        const bool dropped = next != kNoNext && rings_.any() && rings_.on_ring(at, next);
+        return {fresh, old == fresh || dropped ? mad::kLftDrop : old};
     }
 
     /// Adds what waits for `out` at a switch, and what `out` waits for. Both tables count for the neighbours
@@ -491,40 +493,17 @@ private:
         }
     }
 
-    /// Do old and new hops to the LID together form a ring? It would pass a switch whose entry changed.
-    [[nodiscard]] bool forms_ring(std::span<const Entry> changed) {
-        enum : std::uint8_t { white, grey, black };
-        struct Frame {
-            std::uint32_t at;
-            std::uint8_t tried;
-        };
+    /// Old hops on a ring of old and new ones are dropped before new ones are written (sm/lft_plan).
+    void find_rings(std::span<const Entry> changed) {
         const std::uint32_t lid = changed.front().lid;
-        colour_.assign(now().switches.size(), white);
-        std::vector<Frame> stack;
+        std::vector<std::uint32_t> starts;
         for (const Entry& entry : changed) {
-            if (colour_[entry.at] == white) {
-                stack.push_back({entry.at, 0});
-                colour_[entry.at] = grey;
-            }
-            while (!stack.empty()) {
-                Frame& frame = stack.back();
-                if (frame.tried == 2) {
-                    colour_[frame.at] = black;
-                    stack.pop_back();
-                    continue;
-                }
-                const std::uint16_t next = now().next_of(frame.at, exits(frame.at, lid)[frame.tried++]);
-                if (next == kNoNext || colour_[next] == black) {
-                    continue;
-                }
-                if (colour_[next] == grey) {
-                    return true;
-                }
-                colour_[next] = grey;
-                stack.push_back({next, 0});
-            }
+            starts.push_back(entry.at);
         }
-        return false;
+        rings_.find(starts, [&](std::uint32_t at, int which) -> std::uint32_t {
+            const std::uint16_t next = now().next_of(at, which == 0 ? old_port(at, lid) : port(at, lid));
+            return next == kNoNext ? kNoIndex : next;
+        });
     }
 
     /// Whatever packets of end ports come by in any mix of old and new.
@@ -638,7 +617,7 @@ private:
     Waits mixed_;  ///< what old and new tables together need
     std::vector<std::uint32_t> stamp_;
     std::uint32_t round_ = 0;
-    std::vector<std::uint8_t> colour_;
+    RingFinder rings_;
 };
 
 }  // namespace

@@ -8,8 +8,8 @@
 // Channel dependencies (verify.cpp) are carried over, and those of changed entries added. That graph holds
 // all that the new tables need and some that only older ones needed, so if it has no cycle, the new tables
 // have none. The dependencies of packets that meet old entries at one switch and new ones at the next are
-// looked at as well: while tables are being written these are on the wire. Entries that go through drop first
-// (sm/lft_plan: where old and new hops to a LID form a ring) mix with nothing.
+// looked at as well: while tables are being written these are on the wire. Old hops that go to drop first
+// (sm/lft_plan: those on a ring of old and new hops) mix with nothing.
 //
 // Limits: one lane; every switch with a LID, all in one piece; no new switch, and none that has its first
 // host. Beyond them, or where anything fails, prove_change() says nothing, and the full proof finds what it

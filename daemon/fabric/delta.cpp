@@ -53,10 +53,11 @@ End end_of(const Fabric& fabric, PortRef ref) {
 
 /// Cables of `from` that `to` does not have, where both nodes are known to both fabrics. Names are the newer
 /// fabric's, `named`.
-void lost_cables(const Fabric& from, const Fabric& to, const std::vector<std::uint32_t>& counterpart,
-                 Change::Kind kind, const Fabric& named, std::vector<Change>& out) {
+void lost_cables(const Fabric& from, const Fabric& to, const std::vector<std::uint32_t>& nodes,
+                 const std::vector<std::uint32_t>& counterpart, Change::Kind kind, const Fabric& named,
+                 std::vector<Change>& out) {
     std::vector<Cable> lost;
-    for (std::uint32_t n = 0; n < from.nodes.size(); ++n) {
+    for (const std::uint32_t n : nodes) {
         for (std::size_t p = 1; counterpart[n] != kNoNode && p < from.nodes[n].ports.size(); ++p) {
             const PortRef peer = from.nodes[n].ports[p].peer;
             if (peer.node == kNoNode || counterpart[peer.node] == kNoNode) {
@@ -65,12 +66,13 @@ void lost_cables(const Fabric& from, const Fabric& to, const std::vector<std::ui
             const End here{from.nodes[n].guid(), mad::PortNum{static_cast<std::uint8_t>(p)}};
             const End there = end_of(from, peer);
             const auto& ports = to.nodes[counterpart[n]].ports;
-            if (here <= there && (p >= ports.size() || end_of(to, ports[p].peer) != there)) {
-                lost.push_back({here, there});
+            if (p >= ports.size() || end_of(to, ports[p].peer) != there) {
+                lost.push_back({std::min(here, there), std::max(here, there)});
             }
         }
     }
     std::sort(lost.begin(), lost.end());
+    lost.erase(std::unique(lost.begin(), lost.end()), lost.end());  // told by both of its ends
     for (const Cable& cable : lost) {
         out.push_back(
             {kind, cable.a.guid, cable.a.port,
@@ -87,6 +89,12 @@ std::string_view to_string(Change::Kind kind) {
 }
 
 std::vector<Change> diff(const Fabric& before, const Fabric& after) {
+    std::vector<std::uint32_t> all(after.nodes.size());
+    std::iota(all.begin(), all.end(), 0U);
+    return diff(before, after, all);
+}
+
+std::vector<Change> diff(const Fabric& before, const Fabric& after, std::span<const std::uint32_t> changed) {
     std::vector<Change> changes;
     const std::vector<std::uint32_t> old_order = by_guid(before);
     const std::vector<std::uint32_t> new_order = by_guid(after);
@@ -102,8 +110,16 @@ std::vector<Change> diff(const Fabric& before, const Fabric& after) {
     };
     tell_nodes(after, new_order, to_old, Change::Kind::node_added);
     tell_nodes(before, old_order, to_new, Change::Kind::node_removed);
-    lost_cables(before, after, to_new, Change::Kind::link_down, after, changes);
-    lost_cables(after, before, to_old, Change::Kind::link_up, after, changes);
+    std::vector<std::uint32_t> now;
+    std::vector<std::uint32_t> then;
+    for (const std::uint32_t n : changed) {
+        if (to_old[n] != kNoNode) {
+            now.push_back(n);
+            then.push_back(to_old[n]);
+        }
+    }
+    lost_cables(before, after, then, to_new, Change::Kind::link_down, after, changes);
+    lost_cables(after, before, now, to_old, Change::Kind::link_up, after, changes);
     return changes;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "base/check.hpp"
 #include "daemon/sm/election.hpp"
@@ -270,6 +271,7 @@ void Discovery::on_new_node(const Probe& probe, const mad::NodeInfo& info) {
         ask(Ask::node_description, index, mad::PortNum{}, probe.path, mad::Attribute::node_description, 0);
     }
     if (info.type == mad::NodeType::switch_) {
+        extent_.same_owners = false;
         if (probe.from.node != kNoNode) {
             link(probe.from, {index, info.local_port});
         }
@@ -281,6 +283,7 @@ void Discovery::on_new_node(const Probe& probe, const mad::NodeInfo& info) {
 
 void Discovery::attach_end_port(std::uint32_t node, const Probe& probe, const mad::NodeInfo& info) {
     Port& port = fabric_.nodes[node].ports[info.local_port.value()];
+    extent_.same_owners = false;
     port.guid = info.port_guid;
     port.path = probe.path;
     port_by_guid_.emplace(info.port_guid.value(), PortRef{node, info.local_port});
@@ -637,6 +640,7 @@ void Discovery::link(PortRef a, PortRef b) {
     fabric_.port(b).peer = a;
     if (input_.touched) {
         linked_.insert({a, b});
+        fresh_.insert({a.node, b.node});
         ways_changed_ = true;
     }
 }
@@ -644,7 +648,11 @@ void Discovery::link(PortRef a, PortRef b) {
 void Discovery::unlink(PortRef a) {
     const PortRef b = fabric_.port(a).peer;
     fabric_.port(a).peer = {};
-    ways_changed_ = true;
+    if (input_.touched) {
+        fresh_.insert(a.node);
+        fresh_.insert(b.node == kNoNode ? a.node : b.node);
+        ways_changed_ = true;
+    }
     if (b.node != kNoNode && fabric_.port(b).peer == a) {
         fabric_.port(b).peer = {};
     }
@@ -696,7 +704,12 @@ void Discovery::close_open_probes() {
 }
 
 void Discovery::check_links() {
-    for (std::uint32_t n = 0; n < fabric_.nodes.size(); ++n) {
+    std::vector<std::uint32_t> nodes = extent_.nodes;
+    if (!input_.touched) {
+        nodes.resize(fabric_.nodes.size());
+        std::iota(nodes.begin(), nodes.end(), 0U);
+    }
+    for (const std::uint32_t n : nodes) {
         for (std::size_t p = 1; p < fabric_.nodes[n].ports.size(); ++p) {
             const Port& port = fabric_.nodes[n].ports[p];
             if (port.peer.node == kNoNode) {
@@ -730,8 +743,12 @@ Discovery::Result Discovery::take() {
         drop_unreached();
         check_links();
     }
-    return {std::move(fabric_), std::move(change_unread_), std::move(reset_), incomplete_,
-            std::move(contradiction_)};
+    Result result{std::move(fabric_), {},          std::move(change_unread_),
+                  std::move(reset_),  incomplete_, std::move(contradiction_)};
+    if (input_.touched) {
+        result.extent = std::move(extent_);
+    }
+    return result;
 }
 
 }  // namespace ibf::sm

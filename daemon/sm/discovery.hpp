@@ -83,8 +83,16 @@ public:
     /// When done() may turn true without a completion.
     [[nodiscard]] std::optional<base::Instant> deadline() const;
 
+    /// What a look at touched places read; all else is as it was in the previous fabric.
+    struct Extent {
+        std::vector<std::uint32_t>
+            nodes;                    ///< with a port that was read, or whose cable is another; ascending
+        std::vector<mad::Guid> gone;  ///< nodes of the previous fabric that are not in this one
+        bool same_owners = true;      ///< the same ports have, or are to have, a LID
+    };
     struct Result {
         fabric::Fabric fabric;
+        std::optional<Extent> extent;              ///< nullopt: everything was looked at
         std::vector<std::uint32_t> change_unread;  ///< switches whose PortStateChange was set and not cleared
         /// By lid_owner: switches and ports that are new, or lost what had been set up in them.
         std::vector<mad::Guid> reset;
@@ -190,7 +198,9 @@ private:
     std::set<fabric::PortRef> linked_;       ///< ends of cables found in this look
     std::vector<fabric::PortRef> sms_owed_;  ///< ports of SMs that did not answer the light sweep
     std::vector<char> reached_;              ///< by node: find_paths() found a way
-    bool ways_changed_ = false;              ///< since it was last called
+    std::set<std::uint32_t> fresh_;          ///< nodes of the extent
+    Extent extent_;
+    bool ways_changed_ = false;  ///< since it was last called
     std::string contradiction_;
 };
 

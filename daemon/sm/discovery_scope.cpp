@@ -57,6 +57,7 @@ void Discovery::begin_with_previous() {
 /// Everything at this switch is found anew: what was isolated there, and who was silent.
 void Discovery::read_again(std::uint32_t node) {
     read_.insert(node);
+    fresh_.insert(node);
     changed_.insert(node);
     std::erase_if(fabric_.isolations, [node](const fabric::Isolation& item) { return item.at.node == node; });
 }
@@ -147,6 +148,7 @@ void Discovery::part(PortRef ref) {
         return owe(far.node);
     }
     // An adapter's port speaks through its own cable only; one that has none left is not there.
+    extent_.same_owners = false;
     port_by_guid_.erase(other.ports[far.port.value()].guid.value());
     other.ports[far.port.value()] = Port{};
     std::erase_if(fabric_.sms, [far](const fabric::OtherSm& sm) { return sm.at == far; });
@@ -210,6 +212,14 @@ void Discovery::drop_unreached() {
     for (std::uint32_t n = 0; n < fabric_.nodes.size(); ++n) {
         if (reached_[n] != 0) {
             to[n] = kept++;
+        } else {
+            extent_.gone.push_back(fabric_.nodes[n].guid());
+            extent_.same_owners = false;
+        }
+    }
+    for (const std::uint32_t n : fresh_) {
+        if (to[n] != kNoNode) {
+            extent_.nodes.push_back(to[n]);
         }
     }
     if (kept < fabric_.nodes.size()) {

@@ -114,6 +114,7 @@ void SubnetManager::end_discovery(base::Instant now, Effects& out) {
     }
     working_ = std::make_shared<Fabric>(std::move(result.fabric));
     change_unread_ = std::move(result.change_unread);
+    extent_ = std::move(result.extent);
     for (const mad::Guid owner : result.reset) {
         survey_.forget(owner);
         lanes_acknowledged_.erase(owner);

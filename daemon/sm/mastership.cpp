@@ -373,6 +373,8 @@ void SubnetManager::forget_mastership() {
     routes_.reset();
     routes_for_.reset();
     routed_.reset();
+    ports_by_.reset();
+    lids_by_.reset();
     settled_.reset();
     in_force_known_ = false;
     lost_clients_.clear();

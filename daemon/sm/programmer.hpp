@@ -63,6 +63,8 @@ struct ProgramInput {
     MftRows groups;                          ///< as wanted
     std::set<std::uint32_t> groups_unknown;  ///< switches whose multicast table holds nobody knows what
     std::vector<LaneJob> lanes;              ///< lane tables that the routes need
+    /// Nodes whose ports are looked at; nullopt: all. Those of the others are as they shall be.
+    std::optional<std::vector<std::uint32_t>> nodes;
     RunScope scope = RunScope::whole;
     /// Adapters' ports whose clients must register anew. In a whole run they are left as they are: a run of
     /// that scope tells them this SM's LID and asks them in one Set. Ascending.
@@ -130,9 +132,9 @@ public:
     [[nodiscard]] std::uint64_t mft_blocks() const { return mft_blocks_; }
 
 private:
-    /// Position of a walk over all ports, port-major so that many devices work at once.
+    /// Position of a walk over the ports of nodes_, port-major so that many devices work at once.
     struct PortWalk {
-        std::uint32_t node = 0;
+        std::size_t place = 0;
         std::uint32_t port = 0;
     };
 
@@ -191,8 +193,9 @@ private:
     Stage stage_ = Stage::switches;
     std::size_t cursor_ = 0;
     PortWalk walk_;
-    std::uint32_t widest_ = 0;         ///< most ports of any node
-    std::vector<mad::Request> spill_;  ///< further requests of the item at the cursor, last first
+    std::vector<std::uint32_t> nodes_;  ///< whose ports are looked at
+    std::uint32_t widest_ = 0;          ///< most ports of any node
+    std::vector<mad::Request> spill_;   ///< further requests of the item at the cursor, last first
     std::size_t open_ = 0;
     std::vector<std::uint32_t> blocks_missing_;  ///< by SwitchIndex: planned and not acknowledged
     std::set<fabric::PortRef> set_this_run_;     ///< only filled for nodes that will be rechecked

@@ -306,6 +306,24 @@ void SubnetManager::retry_later(std::string reason, base::Instant now) {
 
 void SubnetManager::assign(base::Instant now, Effects& out) {
     begin_phase("assign", now);
+    ports_kept_ =
+        extent_ && extent_->same_owners && lids_by_ == config_ && ports_by_ == config_ && !inherits();
+    if (!ports_kept_) {
+        assign_lids(now, out);
+        note_lost_clients();
+    }
+    view_ = std::make_shared<fabric::TopologyView>(fabric::topology_of(*working_, lids_));
+    view_fabric_ = working_;
+    believe_stored_lanes();
+    const std::vector<std::uint32_t> unknown = unknown_tables();
+    if (unknown.empty()) {
+        return start_routing(now, out);
+    }
+    begin_phase("read tables", now);
+    phase_.emplace<TableReader>(working_, unknown, epoch_);
+}
+
+void SubnetManager::assign_lids(base::Instant now, Effects& out) {
     const LidPolicy policy{config_->lmc, config_->lmc_on_enhanced_port0};
     LidPlan plan =
         plan_lids(*working_, inherits() ? adopt_lids(*working_, remembered_) : remembered_, policy);
@@ -325,17 +343,8 @@ void SubnetManager::assign(base::Instant now, Effects& out) {
         remembered_ = plan.remembered;
         out.emplace_back(Persist{{db::LidsRecord{remembered_}}});
     }
-    note_lost_clients();
     lids_ = std::move(plan.lids);
-    view_ = std::make_shared<fabric::TopologyView>(fabric::topology_of(*working_, lids_));
-    view_fabric_ = working_;
-    believe_stored_lanes();
-    const std::vector<std::uint32_t> unknown = unknown_tables();
-    if (unknown.empty()) {
-        return start_routing(now, out);
-    }
-    begin_phase("read tables", now);
-    phase_.emplace<TableReader>(working_, unknown, epoch_);
+    lids_by_ = plan.unserved.empty() ? config_ : nullptr;
 }
 
 /// Drops what can no longer be believed and lists the switches that hold tables we do not know.
@@ -482,6 +491,9 @@ void SubnetManager::start_programming(base::Instant now, Effects& out) {
     for (const std::uint32_t index : change_unread_) {
         input.clear_change.insert(working_->nodes[index].guid());
     }
+    if (ports_kept_) {
+        input.nodes = extent_->nodes;
+    }
     input.strange_mft = strange_mft_;
     input.lanes = plan_lane_setup(
         {*working_, *view_, routes_->routes, *config_, lanes_acknowledged_, survey_.row_by_row()});
@@ -561,6 +573,8 @@ void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& o
         }
     }
     fabric_ = working_;
+    const bool as_planned = done.failures().empty() && done.surprises().empty() && done.bounces() == 0;
+    ports_by_ = as_planned && !discovery_incomplete_ ? config_ : nullptr;
     settled_ = fabric_;
     ++settled_sweeps_;
     survey_from_ = now + kRest;

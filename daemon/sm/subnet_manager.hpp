@@ -135,6 +135,7 @@ private:
     void end_light(base::Instant now, Effects& out);
     void end_discovery(base::Instant now, Effects& out);
     void assign(base::Instant now, Effects& out);
+    void assign_lids(base::Instant now, Effects& out);
     [[nodiscard]] std::vector<std::uint32_t> unknown_tables();
     [[nodiscard]] bool trusts_stored(const fabric::Node& node) const;
     void end_reading(base::Instant now, Effects& out);
@@ -238,7 +239,12 @@ private:
     std::shared_ptr<const fabric::Fabric> fabric_;  ///< last complete
     std::shared_ptr<fabric::Fabric> working_;       ///< of the sweep under way
     std::vector<std::uint32_t> change_unread_;
+    std::optional<Discovery::Extent> extent_;  ///< what of working_ was looked at; nullopt: everything
     bool discovery_incomplete_ = false;
+    /// Ports outside extent_ are as they shall be, and are stored so.
+    bool ports_kept_ = false;
+    std::shared_ptr<const SmConfig> ports_by_;  ///< the policy by which all ports were set up; null: some not
+    std::shared_ptr<const SmConfig> lids_by_;   ///< the policy of lids_; null: some port has none
     SilentPlaces silent_;
     std::set<mad::Guid> renamed_;
     fabric::LidMap lids_;
