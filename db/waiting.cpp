@@ -2,11 +2,31 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "db/database.hpp"
 
 namespace ibf::db {
+namespace {
+
+/// A part of the fabric takes the place of what waits about the same nodes.
+void merge(FabricRecord& waiting, FabricRecord&& part) {
+    const std::set<mad::Guid> of(part.of.begin(), part.of.end());
+    const auto take_over = [](auto& rows, auto& newer, const auto& is_of_part) {
+        std::erase_if(rows, is_of_part);
+        std::move(newer.begin(), newer.end(), std::back_inserter(rows));
+    };
+    take_over(waiting.nodes, part.nodes, [&](const NodeRow& row) { return of.contains(row.guid); });
+    take_over(waiting.ports, part.ports, [&](const PortRow& row) { return of.contains(row.node_guid); });
+    take_over(waiting.links, part.links,
+              [&](const LinkRow& row) { return of.contains(row.a_guid) || of.contains(row.b_guid); });
+    if (!waiting.of.empty()) {
+        waiting.of.insert(waiting.of.end(), of.begin(), of.end());
+    }
+}
+
+}  // namespace
 
 bool Waiting::empty() const {
     return latest_.empty() && tables_.empty() && history_.empty() && !stop_;
@@ -54,7 +74,13 @@ void Waiting::place(Record&& record) {
     } else if (std::holds_alternative<FabricRecord>(record) || std::holds_alternative<LidsRecord>(record) ||
                std::holds_alternative<SaStateRecord>(record) || std::holds_alternative<LanesRecord>(record)) {
         const std::size_t kind = record.index();
-        latest_.insert_or_assign(kind, std::move(record));
+        const auto waiting = latest_.find(kind);
+        auto* part = std::get_if<FabricRecord>(&record);
+        if (part != nullptr && !part->of.empty() && waiting != latest_.end()) {
+            merge(std::get<FabricRecord>(waiting->second), std::move(*part));
+        } else {
+            latest_.insert_or_assign(kind, std::move(record));
+        }
     } else {
         history_.push_back(std::move(record));
     }

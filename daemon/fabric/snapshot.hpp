@@ -43,13 +43,14 @@ struct PhaseReport {
 
 struct SweepReport {
     std::uint64_t id = 0;
-    std::string scope;  ///< "full", "light", "reroute"
+    std::string scope;  ///< "full", "touched", "light"
     std::vector<std::string> reasons;
     base::WallTime started{};
     base::Duration time{};
     std::vector<PhaseReport> phases;
     std::uint64_t mads = 0;
     std::uint64_t lft_blocks_written = 0;
+    std::uint64_t lft_blocks_dropped = 0;  ///< safety writes: entries through drop first, besides the former
     std::uint64_t port_sets = 0;
     std::uint64_t lane_sets = 0;  ///< SL to VL mappings and VL arbitration that the routes needed
     std::uint64_t pkey_sets = 0;

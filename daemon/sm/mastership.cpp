@@ -378,6 +378,9 @@ void SubnetManager::forget_mastership() {
     survey_ = LaneSurvey{};
     routes_.reset();
     routes_for_.reset();
+    routed_.reset();
+    ports_by_.reset();
+    lids_by_.reset();
     settled_.reset();
     in_force_known_ = false;
     lost_clients_.clear();

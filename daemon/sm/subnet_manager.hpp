@@ -106,7 +106,8 @@ public:
 private:
     struct Idle {};
     struct Routing {
-        std::shared_ptr<const routing::Routes> previous;
+        std::shared_ptr<const fabric::TopologyView> on;
+        std::shared_ptr<const SmConfig> by;
     };
     using Phase = std::variant<Idle, LightSweep, Discovery, TableReader, Routing, Programmer>;
 
@@ -145,10 +146,13 @@ private:
     // Sweeps.
     void want_sweep(SweepScope scope, std::string reason, base::Instant not_before);
     void start_sweep(base::Instant now, Effects& out);
-    void start_discovery(base::Instant now);
+    void start_discovery(std::optional<TouchedPlaces> touched, base::Instant now);
+    void begin_next_look(std::optional<TouchedPlaces> touched, base::Instant now);
+    void add_reasons(std::vector<std::string> reasons);
     void end_light(base::Instant now, Effects& out);
     void end_discovery(base::Instant now, Effects& out);
     void assign(base::Instant now, Effects& out);
+    void assign_lids(base::Instant now, Effects& out);
     [[nodiscard]] std::vector<std::uint32_t> unknown_tables();
     [[nodiscard]] bool trusts_stored(const fabric::Node& node) const;
     void end_reading(base::Instant now, Effects& out);
@@ -273,7 +277,12 @@ private:
     std::shared_ptr<const fabric::Fabric> fabric_;  ///< last complete
     std::shared_ptr<fabric::Fabric> working_;       ///< of the sweep under way
     std::vector<std::uint32_t> change_unread_;
+    std::optional<Discovery::Extent> extent_;  ///< what of working_ was looked at; nullopt: everything
     bool discovery_incomplete_ = false;
+    /// Ports outside extent_ are as they shall be, and are stored so.
+    bool ports_kept_ = false;
+    std::shared_ptr<const SmConfig> ports_by_;  ///< the policy by which all ports were set up; null: some not
+    std::shared_ptr<const SmConfig> lids_by_;   ///< the policy of lids_; null: some port has none
     SilentPlaces silent_;
     std::set<mad::Guid> renamed_;
     fabric::LidMap lids_;
@@ -282,7 +291,9 @@ private:
     std::shared_ptr<const fabric::Fabric> view_fabric_;  ///< what view_ was made from
     std::shared_ptr<const fabric::MulticastTables> multicast_;
     std::shared_ptr<const routing::RouteOutcome> routes_;
-    std::shared_ptr<const fabric::TopologyView> routes_for_;  ///< the view they were computed on
+    std::shared_ptr<const fabric::TopologyView> routes_for_;  ///< the view that they serve
+    std::shared_ptr<const fabric::TopologyView> routed_;      ///< what they were computed on (sm/routed)
+    std::shared_ptr<const SmConfig> routed_by_;               ///< and by what policy
     std::map<mad::Guid, db::TableRecord> stored_tables_;
     bool stored_clean_ = false;
     mad::Lid stored_sm_lid_{};

@@ -121,6 +121,7 @@ void Lab::execute(sm::Effects& effects) {
                     sim.send(client, e.mad, now);
                 },
                 [&](sm::ComputeRoutes& e) {
+                    ++routings;
                     sm->on_routes(e.epoch, routing::route(e.view->topology, e.previous.get(), e.options), now,
                                   effects);
                 },
