@@ -68,7 +68,14 @@ void Campaign::cast() {
     judge_ = std::make_unique<FabricJudge>(base().sim);
     judge_->set_dead(&base().dead);
     base().on_mad = [this](base::Instant at, std::uint32_t node, const mad::Smp& request,
-                           mad::MadStatus status) { judge_->on_mad(at, node, request, status); };
+                           mad::MadStatus status) {
+        judge_->on_mad(at, node, request, status);
+        if (told_.sets && request.header.method == static_cast<std::uint8_t>(mad::Method::set)) {
+            tell(fmt::format("  client {} set {} {:#x} of {}: status {}", sender_of(request),
+                             mad::attribute_name(request.header.attribute), request.header.modifier,
+                             net().nodes[node].description, status));
+        }
+    };
     for (const auto& manager : managers_) {
         Manager* who = manager.get();
         judge_->add_manager(who->lab->client,
@@ -280,8 +287,14 @@ void Campaign::clone_guid() {
     judge_->release_lids(node);
     judge_->release_lids(model);
     note(fmt::format("{} passes for {}", quoted(node), quoted(model)));
+    judge_->hide(node);
+    judge_->hide(model);
     bounce(net().nodes[model].guid);
-    take_back("it is itself again", [this, node, bounce] { bounce(net().nodes[node].guid); });
+    take_back("it is itself again", [this, node, model, bounce] {
+        bounce(net().nodes[node].guid);
+        judge_->show(node);
+        judge_->show(model);
+    });
 }
 
 void Campaign::strike_managers() {
@@ -356,6 +369,7 @@ void Campaign::become_forgetful() {
 void Campaign::act(const std::string& fault) {
     note(fault);
     base().inject(fault);
+    judge_->look_around(base().now);
 }
 
 void Campaign::note(const std::string& line) {
@@ -394,7 +408,11 @@ void Campaign::act_and_back(const std::string& fault, const std::string& undo) {
 void Campaign::pass(base::Duration time) {
     static_cast<void>(base().run_until(
         [this] {
-            judge_->look_around(base().now);
+            constexpr base::Duration kLookAround = milliseconds{20};
+            if (judge_->has_several() && base().now - looked_ >= kLookAround) {
+                looked_ = base().now;
+                judge_->look_around(looked_);
+            }
             return false;
         },
         time));

@@ -98,6 +98,7 @@ private:
     std::vector<std::unique_ptr<Manager>> managers_;
     std::unique_ptr<ForeignSm> foreign_;
     std::unique_ptr<FabricJudge> judge_;
+    base::Instant looked_{};
     bool one_lane_ = true;    ///< the engines promise freedom from credit loops on lane 0 alone
     bool forgetful_ = false;  ///< a master may not know what LID a node had that lost its own
     std::set<std::uint32_t> reset_;

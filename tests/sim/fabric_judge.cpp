@@ -18,7 +18,6 @@ using sim::Simulator;
 constexpr base::Duration kMeeting = std::chrono::seconds{15};
 /// Who wrote, and writes again after another one did, within this, is no heir of that one's.
 constexpr base::Duration kTurn = std::chrono::milliseconds{1500};
-constexpr base::Duration kLookAround = std::chrono::milliseconds{20};
 constexpr std::size_t kFindingsMost = 10;
 
 enum : std::uint8_t { kNobody, kAdapter, kSwitch };
@@ -310,7 +309,8 @@ std::vector<bool> FabricJudge::reach(std::uint32_t from) const {
         const std::uint32_t at = queue.front();
         queue.pop_front();
         const sim::Device& device = world.device(at);
-        const bool onward = at == from || (device.is_switch() && !(dead_ != nullptr && dead_->contains(at)));
+        const bool hidden = hidden_.contains(at) || (dead_ != nullptr && dead_->contains(at));
+        const bool onward = at == from || (device.is_switch() && !hidden);
         for (std::size_t p = 1; onward && p < device.ports.size(); ++p) {
             const auto peer = world.linked_peer({at, mad::PortNum{static_cast<std::uint8_t>(p)}});
             if (peer && !reached[peer->node]) {
@@ -323,10 +323,6 @@ std::vector<bool> FabricJudge::reach(std::uint32_t from) const {
 }
 
 void FabricJudge::look_around(base::Instant now) {
-    if (managers_.size() < 2 || now - looked_ < kLookAround) {
-        return;
-    }
-    looked_ = now;
     for (auto& [client, one] : managers_) {
         const std::vector<bool> reached = reach(one.manager.node);
         for (const auto& [other, there] : managers_) {

@@ -77,9 +77,13 @@ public:
     void set_dead(const std::set<std::uint32_t>* dead) { dead_ = dead; }
 
     void on_mad(base::Instant at, std::uint32_t node, const mad::Smp& request, mad::MadStatus status);
-    /// Between MADs, now and then: who can reach whom.
+    /// Who can reach whom now; also between MADs, now and then.
     void look_around(base::Instant now);
+    /// Nobody sees through these any more: managers do not believe in two nodes with one GUID.
+    void hide(std::uint32_t node) { hidden_.insert(node); }
+    void show(std::uint32_t node) { hidden_.erase(hidden_.find(node)); }
 
+    [[nodiscard]] bool has_several() const { return managers_.size() > 1; }
     [[nodiscard]] const std::vector<std::string>& findings() const { return findings_; }
     /// When credit cycles were seen, and which.
     [[nodiscard]] const std::vector<std::pair<base::Instant, std::string>>& credit_cycles() const {
@@ -112,7 +116,7 @@ private:
     std::set<std::uint32_t> released_;
     bool clashes_ = false;
     const std::set<std::uint32_t>* dead_ = nullptr;
-    base::Instant looked_{};
+    std::multiset<std::uint32_t> hidden_;
     std::vector<std::string> findings_;
     std::vector<std::pair<base::Instant, std::string>> credit_cycles_;
 };

@@ -17,6 +17,7 @@ constexpr base::Duration kSweepInterval = std::chrono::seconds{5};
 constexpr base::Duration kPollInterval = std::chrono::seconds{1};
 constexpr base::Duration kPatience = std::chrono::milliseconds{100};  ///< until a look is over
 constexpr std::uint32_t kMisses = 4;
+constexpr std::uint32_t kTries = 4;  ///< of a question
 constexpr mad::SmKey kKey{1};
 constexpr std::uint32_t kHandover = 1;  ///< AttributeModifier (IBA 14.4.1)
 
@@ -71,8 +72,10 @@ std::optional<base::Instant> ForeignSm::next_deadline() const {
 
 void ForeignSm::on_time() {
     if (decide_at_) {
-        decide_at_.reset();
-        decide();
+        decide_at_ = ask_again() ? std::optional(lab_.now + kPatience) : std::nullopt;
+        if (!decide_at_) {
+            decide();
+        }
     } else if (*state_ == SmState::standby) {
         poll();
     } else {
@@ -93,6 +96,20 @@ void ForeignSm::look() {
     }
     next_look_ = lab_.now + kSweepInterval;
     decide_at_ = lab_.now + kPatience;
+    tries_left_ = kTries - 1;
+}
+
+/// Who has not answered is asked again. True: it is too early to decide.
+bool ForeignSm::ask_again() {
+    bool asked = false;
+    for (auto& [guid, peer] : peers_) {
+        if (tries_left_ > 0 && !peer.info) {
+            ask(peer);
+            asked = true;
+        }
+    }
+    tries_left_ -= asked ? 1U : 0U;
+    return asked;
 }
 
 /// What OpenSM does at the end of a sweep: osm_state_mgr.c and osm_sm_state_mgr.c.

@@ -46,6 +46,7 @@ private:
                        const mad::DrPath& path, const mad::AttributeData& data);
     void ask(Peer& peer);
     void look();
+    bool ask_again();
     void decide();
     void poll();
     void become(mad::SmState state);
@@ -59,6 +60,7 @@ private:
     std::map<mad::Guid, Peer> peers_;    ///< what the last look asked, by port GUID
     mad::Guid polled_{};
     std::uint32_t missed_ = 0;
+    std::uint32_t tries_left_ = 0;
     bool poll_open_ = false;
     base::Instant next_look_{};
     std::optional<base::Instant> decide_at_;
