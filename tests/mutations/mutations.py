@@ -18,6 +18,9 @@ RESTART = Binary("ibf_test_sm", "Restart.*:Change.*:*BringUp*:" + TABLES.filter)
 MEMO = Binary("ibf_test_routing", "Memo.*")
 
 
+PROGRAMMER = ("daemon/sm/programmer.cpp", "daemon/sm/programmer_lanes.cpp")
+
+
 @dataclasses.dataclass(frozen=True)
 class Mutation:
     name: str
@@ -26,6 +29,7 @@ class Mutation:
     old: str
     new: str
     unit: Binary
+    sources: tuple = ()  # what is compiled, where the file is a header
 
 
 def election(name, what, old, new, file="daemon/sm/election.cpp"):
@@ -33,7 +37,8 @@ def election(name, what, old, new, file="daemon/sm/election.cpp"):
 
 
 def order(name, what, old, new, file="daemon/sm/programmer.cpp", unit=TABLES):
-    return Mutation(name, what, file, old, new, unit)
+    sources = PROGRAMMER if file == "daemon/sm/programmer.hpp" else ()
+    return Mutation(name, what, file, old, new, unit, sources)
 
 
 def memo(name, what, old, new, file="routing/engine_tables.cpp"):

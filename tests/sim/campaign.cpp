@@ -28,6 +28,41 @@ std::string random_spec(base::Prng& prng) {
     }
 }
 
+/// The nodes that cables connect with this one.
+std::set<std::uint32_t> connected_with(const routing::Netlist& net, std::uint32_t node) {
+    std::set<std::uint32_t> found{node};
+    std::vector<std::uint32_t> open{node};
+    while (!open.empty()) {
+        const std::uint32_t at = open.back();
+        open.pop_back();
+        for (const routing::NetlistPort& port : net.nodes[at].ports) {
+            if (port.peer_node && found.insert(*port.peer_node).second) {
+                open.push_back(*port.peer_node);
+            }
+        }
+    }
+    return found;
+}
+
+/// Of one part of the fabric, if it has several (damaged ones may have), in random order.
+std::vector<std::string> hosts_of(const routing::Netlist& net, base::Prng& prng) {
+    std::vector<std::uint32_t> hosts;
+    for (std::uint32_t n = 0; n < net.nodes.size(); ++n) {
+        if (net.nodes[n].type == mad::NodeType::ca && net.nodes[n].ports[1].peer_node) {
+            hosts.push_back(n);
+        }
+    }
+    prng.shuffle(hosts);
+    const std::set<std::uint32_t> part = connected_with(net, hosts[0]);
+    std::vector<std::string> names;
+    for (const std::uint32_t host : hosts) {
+        if (part.contains(host)) {
+            names.push_back(net.nodes[host].id);
+        }
+    }
+    return names;
+}
+
 /// SMInfo between managers, which the faults of devices do not touch.
 bool is_sm_talk(const mad::WireMad& wire) {
     const auto smp = mad::parse_smp(wire.bytes);
@@ -44,16 +79,7 @@ Campaign::Campaign(std::uint64_t seed, const Told& told)
 }
 
 void Campaign::cast() {
-    const routing::Netlist loaded = netlist(spec_);
-    std::vector<std::string> hosts;
-    for (const routing::NetlistNode& node : loaded.nodes) {
-        const bool cabled = std::any_of(node.ports.begin(), node.ports.end(),
-                                        [](const routing::NetlistPort& port) { return port.peer_node; });
-        if (node.type == mad::NodeType::ca && cabled) {
-            hosts.push_back(node.id);
-        }
-    }
-    prng_.shuffle(hosts);
+    const std::vector<std::string> hosts = hosts_of(netlist(spec_), prng_);
     const std::uint64_t dice = prng_.below(10);
     const std::size_t ours = std::min<std::size_t>(hosts.size(), dice < 4    ? 1
                                                                  : dice < 7  ? 2
@@ -69,7 +95,11 @@ void Campaign::cast() {
     judge_->set_dead(&base().dead);
     base().on_mad = [this](base::Instant at, std::uint32_t node, const mad::Smp& request,
                            mad::MadStatus status) {
+        const std::size_t rings = judge_->credit_cycles().size();
         judge_->on_mad(at, node, request, status);
+        if (rings != judge_->credit_cycles().size()) {
+            tell("  credits wait in a ring: " + judge_->credit_cycles().back().second);
+        }
         if (told_.sets && request.header.method == static_cast<std::uint8_t>(mad::Method::set)) {
             tell(fmt::format("  client {} set {} {:#x} of {}: status {}", sender_of(request),
                              mad::attribute_name(request.header.attribute), request.header.modifier,
@@ -175,7 +205,7 @@ void Campaign::begin() {
     for (std::uint64_t absent = prng_.below(4) == 0 ? 1 + prng_.below(2) : 0; absent > 0; --absent) {
         const std::uint32_t node = victim();
         act("remove-node " + quoted(node));
-        reset_.insert(node);
+        reset(node);
         undo_.emplace_back("add-node " + quoted(node),
                            [this, node] { base().inject("add-node " + quoted(node)); });
     }
@@ -235,16 +265,12 @@ void Campaign::strike_node() {
         case 0:
             // A second reboot cuts the first one short and leaves the agent dead.
             undo_.emplace_back("alive " + who, [this, who] { base().inject("alive " + who); });
-            reset_.insert(node);
-            judge_->forget_lids(node);
+            reset(node);
             return act(fmt::format("reboot {} delay={}ms", who, prng_.below(2) == 0 ? 0 : prng_.below(4000)));
         case 1: return act_and_back("dead " + who, "alive " + who);
         case 2: return act_and_back("link-down " + cable, "link-up " + cable);
         case 3: return clone_guid();
-        default:
-            reset_.insert(node);
-            judge_->forget_lids(node);
-            return act_and_back("remove-node " + who, "add-node " + who);
+        default: reset(node); return act_and_back("remove-node " + who, "add-node " + who);
     }
 }
 
@@ -364,6 +390,18 @@ void Campaign::disk(Manager& manager) {
 void Campaign::become_forgetful() {
     forgetful_ = true;
     judge_->expect_clashes();
+    for (const std::uint32_t node : reset_) {
+        judge_->release_lids(node);
+    }
+}
+
+/// The node loses its LIDs.
+void Campaign::reset(std::uint32_t node) {
+    reset_.insert(node);
+    judge_->forget_lids(node);
+    if (forgetful_) {
+        judge_->release_lids(node);
+    }
 }
 
 void Campaign::act(const std::string& fault) {
@@ -457,10 +495,12 @@ std::vector<std::string> Campaign::strangers_to(const Manager& master) {
     const sim::Simulator& sim = base().sim;
     const mad::PortNum own = sim.local_port(master.lab->client).port;
     const mad::Lid lid = sim.port_info(base().node(master.host), own).lid;
+    const std::vector<bool> reached = judge_->reach(base().node(master.host));
     std::vector<std::string> found;
     for (std::uint32_t n = 0; n < net().nodes.size(); ++n) {
         const bool is_switch = net().nodes[n].type == mad::NodeType::switch_;
-        for (std::size_t p = is_switch ? 0 : 1; p < (is_switch ? 1 : net().nodes[n].ports.size()); ++p) {
+        for (std::size_t p = is_switch ? 0 : 1;
+             reached[n] && p < (is_switch ? 1 : net().nodes[n].ports.size()); ++p) {
             const mad::PortInfo info = sim.port_info(n, mad::PortNum{static_cast<std::uint8_t>(p)});
             if ((is_switch || info.state == mad::PortState::active) && info.sm_lid != lid) {
                 found.push_back(fmt::format("{} port {} names LID {} as its SM's, not {}",
@@ -488,9 +528,6 @@ void Campaign::judge_rest() {
     const std::string ring = one_lane_ ? tables.credit_cycle() : std::string{};
     if (!ring.empty()) {
         found_.push_back("at rest, credits wait in a ring: " + ring);
-    }
-    for (const std::uint32_t node : reset_) {
-        forgetful_ ? judge_->release_lids(node) : void();
     }
     take(judge_->moved());
     take(strangers_to(*master));
@@ -526,6 +563,12 @@ std::string Campaign::cable_of(std::uint32_t node) {
         }
     }
     return fmt::format("\"{}/{}\"", net().nodes[node].id, cabled[prng_.below(cabled.size())]);
+}
+
+Campaign::Statistics Campaign::statistics() const {
+    const sim::SimCounters& counters = managers_[0]->lab->sim.counters();
+    return {counters.mads, counters.sets, judge_->credit_cycles().empty() ? 0U : 1U,
+            judge_->writers_followed()};
 }
 
 std::string Campaign::story() const {

@@ -33,6 +33,14 @@ public:
     /// What was found wrong; empty: the seed passes.
     [[nodiscard]] std::vector<std::string> run();
 
+    /// So that a run that finds nothing can be seen to have looked.
+    struct Statistics {
+        std::uint64_t mads = 0;
+        std::uint64_t sets = 0;
+        std::uint64_t credit_cycles = 0;     ///< 1: old and new tables together had one, for a while
+        std::uint64_t writers_followed = 0;  ///< how often another SM went on writing
+    };
+    [[nodiscard]] Statistics statistics() const;
     /// The fabric, the managers, and what was done to them.
     [[nodiscard]] std::string story() const;
     /// Every event and sweep of every SM.
@@ -69,6 +77,7 @@ private:
     void stop_or_kill(Manager& manager);
     void act(const std::string& fault);
     void become_forgetful();
+    void reset(std::uint32_t node);
     void note(const std::string& line);
     void tell(const std::string& line);
     /// Now, after a while, or at the end.

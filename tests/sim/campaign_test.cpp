@@ -18,17 +18,30 @@ std::optional<std::uint64_t> from_environment(const char* name) {
     return text == nullptr ? std::nullopt : std::optional<std::uint64_t>(std::strtoull(text, nullptr, 10));
 }
 
-/// False when the seed failed.
-bool run_seed(std::uint64_t seed) {
+/// What many seeds add up to.
+struct Totals {
+    std::uint64_t passed = 0;
+    Campaign::Statistics all;
+
+    void add(const Campaign::Statistics& one) {
+        all.mads += one.mads;
+        all.sets += one.sets;
+        all.credit_cycles += one.credit_cycles;
+        all.writers_followed += one.writers_followed;
+    }
+};
+
+void run_seed(std::uint64_t seed, Totals& totals) {
     Campaign campaign(seed, {});
     const std::vector<std::string> found = campaign.run();
+    totals.add(campaign.statistics());
+    totals.passed += found.empty() ? 1U : 0U;
     if (!found.empty()) {
         ADD_FAILURE() << "seed " << seed << ":\n"
                       << join_lines(found) << "\nreplay: IBF_SEED=" << seed
                       << " ibf_test_campaign --gtest_filter=Campaigns.OneSeed\n"
                       << campaign.story();
     }
-    return found.empty();
 }
 
 /// Another one in each run.
@@ -43,7 +56,8 @@ TEST(Campaigns, OneSeed) {
     const std::uint64_t seed = asked.value_or(new_seed());
     fmt::print("the seed is {}\n", seed);
     if (!asked) {
-        run_seed(seed);
+        Totals totals;
+        run_seed(seed, totals);
         return;
     }
     Campaign campaign(seed, {.sets = std::getenv("IBF_SEED_SETS") != nullptr});
@@ -66,8 +80,9 @@ constexpr std::uint64_t kBlock = 30;
 class Seeds : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(Seeds, Pass) {
+    Totals totals;
     for (std::uint64_t i = 1; i <= kBlock; ++i) {
-        run_seed(GetParam() * kBlock + i);
+        run_seed(GetParam() * kBlock + i, totals);
     }
 }
 INSTANTIATE_TEST_SUITE_P(Campaigns, Seeds, ::testing::Range<std::uint64_t>(0, 10));
@@ -78,11 +93,15 @@ TEST(Soak, ManySeeds) {
         GTEST_SKIP() << "IBF_SOAK_SEEDS says how many";
     }
     const std::uint64_t first = from_environment("IBF_SOAK_FIRST").value_or(new_seed());
-    std::uint64_t passed = 0;
+    Totals totals;
     for (std::uint64_t seed = first; seed < first + *count; ++seed) {
-        passed += run_seed(seed) ? 1U : 0U;
+        run_seed(seed, totals);
     }
-    fmt::print("seeds {} to {}: {} passed, {} failed\n", first, first + *count - 1, passed, *count - passed);
+    fmt::print(
+        "seeds {} to {}: {} passed, {} failed; {} MADs, {} Sets; another SM went on writing {} times; "
+        "old and new tables had a ring of credits in {} seeds\n",
+        first, first + *count - 1, totals.passed, *count - totals.passed, totals.all.mads, totals.all.sets,
+        totals.all.writers_followed, totals.all.credit_cycles);
 }
 
 }  // namespace

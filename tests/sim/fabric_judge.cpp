@@ -348,6 +348,8 @@ void FabricJudge::check_writer(base::Instant at, std::uint32_t node, const mad::
         return;
     }
     Known& writer = found->second;
+    writers_followed_ += last_writer_ && *last_writer_ != found->first ? 1U : 0U;
+    last_writer_ = found->first;
     const auto before = std::exchange(writer.last_set, at);
     for (auto& [client, other] : managers_) {
         if (client == found->first || !other.manager.alive()) {

@@ -79,10 +79,14 @@ public:
     void on_mad(base::Instant at, std::uint32_t node, const mad::Smp& request, mad::MadStatus status);
     /// Who can reach whom now; also between MADs, now and then.
     void look_around(base::Instant now);
+    /// Nodes that management reaches from this one.
+    [[nodiscard]] std::vector<bool> reach(std::uint32_t from) const;
     /// Nobody sees through these any more: managers do not believe in two nodes with one GUID.
     void hide(std::uint32_t node) { hidden_.insert(node); }
     void show(std::uint32_t node) { hidden_.erase(hidden_.find(node)); }
 
+    /// How often a Set came from another manager than the one before.
+    [[nodiscard]] std::uint64_t writers_followed() const { return writers_followed_; }
     [[nodiscard]] bool has_several() const { return managers_.size() > 1; }
     [[nodiscard]] const std::vector<std::string>& findings() const { return findings_; }
     /// When credit cycles were seen, and which.
@@ -106,7 +110,6 @@ private:
     void check_lid(base::Instant at, std::uint32_t node, const mad::Smp& request);
     [[nodiscard]] bool is_claimed_elsewhere(mad::Lid lid, std::uint32_t node) const;
     void check_writer(base::Instant at, std::uint32_t node, const mad::Smp& request);
-    [[nodiscard]] std::vector<bool> reach(std::uint32_t from) const;
     [[nodiscard]] bool separate(Known& one, sim::Simulator::ClientId other, base::Instant at);
     void say(base::Instant at, const std::string& text);
 
@@ -117,6 +120,8 @@ private:
     bool clashes_ = false;
     const std::set<std::uint32_t>* dead_ = nullptr;
     std::multiset<std::uint32_t> hidden_;
+    std::optional<sim::Simulator::ClientId> last_writer_;
+    std::uint64_t writers_followed_ = 0;
     std::vector<std::string> findings_;
     std::vector<std::pair<base::Instant, std::string>> credit_cycles_;
 };
