@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -144,9 +145,16 @@ class Ours:
         os.makedirs(self.folder, exist_ok=True)
         self.socket, self.log = os.path.join(self.folder, "socket"), os.path.join(self.folder, "log")
         self.config = os.path.join(self.folder, "toml")
+        self._configure(config)
+        self.start()
+
+    def _configure(self, config):
         with open(self.config, "w", encoding="ascii") as file:
             file.write("[sm]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in config.items()))
-        self.start()
+
+    def reload(self, **config):
+        self._configure(config)
+        self.process.send_signal(signal.SIGHUP)
 
     def start(self):
         self.process = self.sim.spawn(self.host, [os.path.join(self.build, "bin", "ibfabricd"), "--config", self.config,
@@ -288,6 +296,28 @@ def beside_opensm(scene):
     scene.settled("OpenSM ended", higher, [])
 
 
+def reloaded(scene):
+    """The same, but without an OpenSM that comes to a master of lower priority: it tells of itself by trap 144 and waits
+    for the TrapRepress before it sweeps again, and ibsim drops that. What is lowered is ibfabricd's priority."""
+    theirs = scene.theirs(0, 3)
+    scene.settled("OpenSM alone", theirs, [])
+    theirs.manager.wait_settled()
+    ours = scene.ours(1, priority=5, hand_over_hold="0s")
+    scene.settled("ibfabricd of higher priority", ours, [theirs])
+    ours.kill()
+    scene.settled("ibfabricd killed", theirs, [])
+    ours.start()
+    scene.settled("ibfabricd back", ours, [theirs])
+    ours.reload(priority=1, hand_over_hold="0s")
+    scene.settled("ibfabricd of lower priority from now on", theirs, [ours])
+    theirs.kill()
+    scene.settled("OpenSM killed", ours, [])
+    again = scene.theirs(0, 0)
+    scene.settled("OpenSM back, of lower priority", ours, [again])
+    ours.stop()
+    scene.settled("ibfabricd ended", again, [])
+
+
 def beside_ours(scene):
     first = scene.ours(0, priority=2)
     second = scene.ours(1, priority=1, hand_over_hold="0s")  # it is the master that holds
@@ -358,6 +388,7 @@ def three_with_two_opensms(scene):
 SCENES = {
     "beside-ours": beside_ours,
     "beside-opensm": beside_opensm,
+    "reloaded": reloaded,
     "joined-ours-higher": lambda scene: joined(scene, 5),
     "joined-opensm-higher": lambda scene: joined(scene, 1),
     "three-with-one-opensm": three_with_one_opensm,
