@@ -579,10 +579,7 @@ std::optional<mad::Request> Programmer::arm_request(PortRef ref) {
     }
     if (port.info.state == PortState::init) {
         if (input_.config->separate_arm && target.differs) {
-            mad::PortInfo arm = target.set;
-            arm.state = PortState::armed;
-            spill_.push_back(port_set(Ask::arm, ref, arm));
-            return port_set(Ask::configure, ref, target.set);
+            return port_set(Ask::configure, ref, target.set);  // what arms it follows on the answer
         }
         target.set.state = PortState::armed;
         return port_set(Ask::arm, ref, target.set);
@@ -756,6 +753,11 @@ void Programmer::on_port_set(const Tag& tag, PortRef ref, const Completion& comp
     if (asked.state != PortState::no_change && port.info.state != asked.state) {
         surprises_.push_back(fmt::format("{} was asked to be {} and is {}", place(ref),
                                          mad::to_string(asked.state), mad::to_string(port.info.state)));
+    }
+    if (tag.ask == Ask::configure && port.info.state == PortState::init) {
+        mad::PortInfo arm = target_of(ref).set;
+        arm.state = PortState::armed;
+        spill_.push_back(port_set(Ask::arm, ref, arm));
     }
     if (tag.ask == Ask::arm || tag.ask == Ask::configure || tag.ask == Ask::port0_set) {
         input_.acknowledged->insert_or_assign(memory_key(ref), target_of(ref).fingerprint);

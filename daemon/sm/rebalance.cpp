@@ -57,7 +57,7 @@ void SubnetManager::ask_rebalance(Effects& out) {
     options.threads = 1;  // nobody waits for it, and a loss may want the other cores
     const routing::RebalanceLimits limits{1 + config_->drift_max / 100.0, config_->rebalance_blocks};
     out.emplace_back(
-        Rebalance{++rebalance_.question, view_, routes_, rebalance_.plan, std::move(options), limits});
+        Rebalance{++rebalance_.question, routed_, routes_, rebalance_.plan, std::move(options), limits});
 }
 
 void SubnetManager::on_rebalance(std::uint32_t question, RebalanceResult result, base::Instant now,

@@ -230,7 +230,7 @@ void SubnetManager::on_time(base::Instant now, Effects& out) {
 std::optional<base::Instant> SubnetManager::next_deadline() const {
     std::optional<base::Instant> at = mads_.next_deadline();
     const auto sooner = [&](base::Instant candidate) { at = at ? std::min(*at, candidate) : candidate; };
-    const auto look_ends = std::visit(Overload{
+    const auto look_ends = std::visit(base::Overload{
                                           [](const LightSweep& light) { return light.deadline(); },
                                           [](const Discovery& discovery) { return discovery.deadline(); },
                                           [](const auto&) { return std::optional<base::Instant>{}; },
