@@ -155,7 +155,7 @@ void SubnetManager::dispatch_stale(const Completion& completion, base::Instant n
         return;
     }
     if (tag.ask == Ask::node_info || tag.ask == Ask::probe_silent) {
-        silent_.clear();
+        ask_silent_ = true;
         want_sweep(
             SweepScope::full,
             fmt::format("a silent device answered on directed route {}", completion.request.path.to_string()),
@@ -322,6 +322,7 @@ void SubnetManager::start_sweep(base::Instant now, Effects& out) {
         return start_discovery(now);
     }
     ++light_count_;
+    full_count_ = 0;
     begin_phase("light", now);
     // Soon after they fell silent (light sweeps 1, 2, 4), then every so many.
     const std::uint32_t rhythm = config_->silent_probe_sweeps;
@@ -341,9 +342,7 @@ void SubnetManager::end_light(base::Instant now, Effects& out) {
     } else if (!election_.may_write() && light_count_ < kLightsBeside) {
         return finish_sweep(role_text_, now, out);
     }
-    if (result.silent_answered) {
-        silent_.clear();
-    }
+    ask_silent_ = ask_silent_ || result.silent_answered;
     report_.scope = "full";
     for (std::string& change : result.changes) {
         if (report_.reasons.size() < 16) {
@@ -358,7 +357,11 @@ void SubnetManager::start_discovery(base::Instant now) {
     begin_phase("discover", now);
     DiscoveryInput input;
     input.previous = fabric_;
-    input.silent = silent_;
+    // Looks at the whole fabric that follow each other, without a light sweep in between, ask them now and
+    // then.
+    const std::uint32_t rhythm = config_->silent_probe_sweeps;
+    const bool asks_silent = rhythm > 0 && ++full_count_ % rhythm == 0;
+    input.silent = std::exchange(ask_silent_, false) || asks_silent ? SilentPlaces{} : silent_;
     input.renamed = std::move(renamed_);
     renamed_.clear();
     input.leave = election_.may_write() ? WriteLeave::granted : WriteLeave::reading_only;

@@ -230,6 +230,7 @@ private:
     std::optional<PendingSweep> pending_;
     base::Instant next_light_{};
     std::uint32_t light_count_ = 0;
+    std::uint32_t full_count_ = 0;  ///< since the last light sweep
     std::uint32_t failed_in_a_row_ = 0;
 
     std::shared_ptr<const fabric::Fabric> fabric_;  ///< last complete
@@ -237,6 +238,7 @@ private:
     std::vector<std::uint32_t> change_unread_;
     bool discovery_incomplete_ = false;
     SilentPlaces silent_;
+    bool ask_silent_ = false;  ///< the next look at the fabric passes over nobody
     std::set<mad::Guid> renamed_;
     fabric::LidMap lids_;
     fabric::LidMap remembered_;
