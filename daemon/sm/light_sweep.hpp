@@ -3,17 +3,23 @@
 // One SwitchInfo Get per switch (is PortStateChange set, is it still the switch we programmed?) and one
 // SMInfo Get per known other SM. On back-to-back fabrics, without a switch, the local port's and its peer's
 // PortInfo. Devices that were silent are asked once each, aside: their time-outs do not count for the end.
+//
+// Every switch is asked, whichever told first: the answer says where to look (sm/discovery), not only that
+// there is something to see. Once one has told of a change, those that do not answer at the pace of the
+// others are no longer waited for: the way to them may lead over what has just died.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/time.hpp"
 #include "daemon/fabric/fabric.hpp"
+#include "daemon/sm/discovery.hpp"
 #include "daemon/sm/tag.hpp"
 #include "mad/transactions.hpp"
 
@@ -31,26 +37,34 @@ public:
                const SmQuestion& question);
 
     [[nodiscard]] std::optional<mad::Request> next();
-    void on(const mad::Completion& completion);
-    /// One change is enough: nobody waits for the time-outs of devices behind it.
-    [[nodiscard]] bool done() const { return !result_.changes.empty() || (waiting_.empty() && open_ == 0); }
+    void on(const mad::Completion& completion, base::Instant now);
+    [[nodiscard]] bool done(base::Instant now) const;
+    /// When done() may turn true without a completion.
+    [[nodiscard]] std::optional<base::Instant> deadline() const;
 
     struct Result {
         std::vector<std::string> changes;  ///< one reason each; empty: nothing changed
-        std::vector<fabric::OtherSm> sms;  ///< those that are known, as they have answered now
-        bool silent_answered = false;      ///< a device that was silent is not any more
+        /// Where; nullopt: something has changed of which no switch tells. Carries the SMs that are known, as
+        /// they have answered now.
+        std::optional<TouchedPlaces> touched;
+        std::vector<fabric::OtherSm> sms;  ///< the same
     };
-    [[nodiscard]] Result take() { return std::move(result_); }
+    [[nodiscard]] Result take();
 
 private:
     void ask(Tag tag, const mad::DrPath& path, mad::Attribute attribute, std::uint32_t modifier);
-    void on_switch(const fabric::Node& node, const mad::Completion& completion);
+    void on_switch(std::uint32_t index, const mad::Completion& completion);
     void on_port(const Tag& tag, const mad::Completion& completion);
     void on_sm(std::uint32_t index, const mad::Completion& completion);
 
     std::shared_ptr<const fabric::Fabric> fabric_;
     std::deque<mad::Request> waiting_;
     std::size_t open_ = 0;
+    std::set<std::uint32_t> unheard_;  ///< switches that have not answered
+    std::set<std::uint32_t> changed_;  ///< those that told of a change
+    bool elsewhere_ = false;           ///< something changed that no switch tells of
+    base::Instant last_answer_{};
+    base::Duration slowest_{};
     std::uint16_t epoch_;
     SmQuestion question_;
     Result result_;

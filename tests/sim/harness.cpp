@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/overload.hpp"
 #include "mad/codec.hpp"
 #include "routing/routes.hpp"
 
@@ -14,11 +15,6 @@ namespace {
 
 /// Any fixed moment: records carry real times, tests do not depend on them.
 constexpr base::WallTime kWall{std::chrono::milliseconds{1'800'000'000'000}};
-
-template <class... Ts>
-struct Overload : Ts... {
-    using Ts::operator()...;
-};
 
 constexpr base::Duration kSlowDisk = std::chrono::seconds{10};
 
@@ -165,7 +161,7 @@ void Lab::execute(sm::Effects& effects) {
     for (std::size_t i = 0; i < effects.size(); ++i) {
         sm::Effect effect = std::move(effects[i]);
         std::visit(
-            Overload{
+            base::Overload{
                 [&](sm::SendMad& e) {
                     const auto header = mad::parse_header(e.mad.bytes);
                     if (header && (header->is_response() ||
@@ -178,8 +174,15 @@ void Lab::execute(sm::Effects& effects) {
                     sim.send(client, set || get ? with_sender(std::move(e.mad), client) : e.mad, now);
                 },
                 [&](sm::ComputeRoutes& e) {
+                    ++routings;
                     sm->on_routes(e.epoch, routing::route(e.view->topology, e.previous.get(), e.options), now,
                                   effects);
+                },
+                [&](sm::Rebalance& e) {
+                    sm->on_rebalance(e.question,
+                                     routing::rebalance_step(e.view->topology, e.in_force->routes, e.plan,
+                                                             e.options, e.limits),
+                                     now, effects);
                 },
                 [&](sm::Persist& e) { persist(e.batch); },
                 [](sm::MarkEdition&) {},
@@ -212,7 +215,7 @@ void Lab::write_due(base::Instant until) {
 
 void Lab::write(const db::Batch& batch) {
     for (const db::Record& record : batch) {
-        std::visit(Overload{
+        std::visit(base::Overload{
                        [this](const db::FabricRecord&) { stored.sa_edition = 1; },
                        [&](const db::LidsRecord& r) { stored.lids = r.lids; },
                        [&](const db::TableRecord& r) { stored.tables.insert_or_assign(r.switch_guid, r); },

@@ -150,6 +150,7 @@ public:
     std::vector<mad::WireMad>
         sent_unasked;              ///< what the SM sent and no agent answers: TrapRepress, SMInfo answers
     std::uint32_t persisted = 0;   ///< batches
+    std::uint32_t routings = 0;    ///< how often routes were computed
     std::set<std::uint32_t> dead;  ///< nodes whose agents were killed by inject()
 
 private:
