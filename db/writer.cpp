@@ -65,7 +65,7 @@ public:
 private:
     /// A part of the fabric takes the place of what waits about the same nodes.
     static void merge(FabricRecord& waiting, FabricRecord&& part) {
-        const std::set<mad::Guid> of(part.of.begin(), part.of.end());
+        const std::set<mad::Guid> of(part.of->begin(), part.of->end());
         const auto take_over = [](auto& rows, auto& newer, const auto& is_of_part) {
             std::erase_if(rows, is_of_part);
             std::move(newer.begin(), newer.end(), std::back_inserter(rows));
@@ -74,8 +74,8 @@ private:
         take_over(waiting.ports, part.ports, [&](const PortRow& row) { return of.contains(row.node_guid); });
         take_over(waiting.links, part.links,
                   [&](const LinkRow& row) { return of.contains(row.a_guid) || of.contains(row.b_guid); });
-        if (!waiting.of.empty()) {
-            waiting.of.insert(waiting.of.end(), of.begin(), of.end());
+        if (waiting.of) {
+            waiting.of->insert(waiting.of->end(), of.begin(), of.end());
         }
     }
 
@@ -93,7 +93,7 @@ private:
             const std::size_t kind = record.index();
             const auto waiting = latest_.find(kind);
             auto* part = std::get_if<FabricRecord>(&record);
-            if (part != nullptr && !part->of.empty() && waiting != latest_.end()) {
+            if (part != nullptr && part->of && waiting != latest_.end()) {
                 merge(std::get<FabricRecord>(waiting->second), std::move(*part));
             } else {
                 latest_.insert_or_assign(kind, std::move(record));
