@@ -21,6 +21,8 @@ void add_list_commands(CLI::App& app, Action& chosen);
 void add_route_commands(CLI::App& app, Action& chosen);
 /// status, sms, sweep, reload.
 void add_control_commands(CLI::App& app, Action& chosen);
+/// health, resume.
+void add_health_commands(CLI::App& app, Action& chosen);
 /// groups, services, sa.
 void add_sa_commands(CLI::App& app, Action& chosen);
 /// query: no daemon needed.

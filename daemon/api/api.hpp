@@ -29,8 +29,10 @@ struct HttpRequest {
 
 /// What only the core may do.
 struct AdminCommand {
-    enum class Kind : std::uint8_t { sweep_light, sweep_full, reload };
+    enum class Kind : std::uint8_t { sweep_light, sweep_full, reload, resume, health_set, health_clear };
     Kind kind = Kind::sweep_light;
+    fabric::PortId port;  ///< health_set, health_clear
+    auto operator<=>(const AdminCommand&) const = default;
 };
 
 /// Appends the next piece of a body to the string; false: there was none, the body is complete.

@@ -111,13 +111,7 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
                        settle(std::move(outputs), now, out);
                    },
                    [&](RoutesReady& e) { sm_.on_routes(e.epoch, std::move(e.result), now, out); },
-                   [&](AdminRequested& e) {
-                       if (e.command.kind != api::AdminCommand::Kind::reload) {
-                           const bool full = e.command.kind == api::AdminCommand::Kind::sweep_full;
-                           sm_.request_sweep(full ? sm::SweepScope::full : sm::SweepScope::light, "operator",
-                                             now, out);
-                       }
-                   },
+                   [&](AdminRequested& e) { command(e.command, now, out); },
                    [&](ConfigReplaced& e) {
                        config_error_ = e.error;
                        ++own_version_;
@@ -150,6 +144,18 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
         if (const auto* send = std::get_if<sm::SendMad>(&out[i])) {
             recorder_.note(FlightRecorder::Way::out, send->mad, now);
         }
+    }
+}
+
+void Core::command(const api::AdminCommand& command, base::Instant now, Effects& out) {
+    using Kind = api::AdminCommand::Kind;
+    switch (command.kind) {
+        case Kind::sweep_light: return sm_.request_sweep(sm::SweepScope::light, "operator", now, out);
+        case Kind::sweep_full: return sm_.request_sweep(sm::SweepScope::full, "operator", now, out);
+        case Kind::health_set: return sm_.set_health(command.port, now, out);
+        case Kind::health_clear: return sm_.clear_health(command.port, now, out);
+        case Kind::resume: return sm_.resume(now, out);
+        case Kind::reload: return;  // the shell's: it reads the file
     }
 }
 

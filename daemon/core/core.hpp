@@ -86,6 +86,7 @@ public:
 
 private:
     Core(const CoreStart& start, sa::StoredState&& state);
+    void command(const api::AdminCommand& command, base::Instant now, Effects& out);
     void settle(sa::RegistryOutputs&& from, base::Instant now, Effects& out);
     void follow_fabric(base::Instant now, Effects& out);
     void forward_trap(const mad::WireMad& wire, base::Instant now, Effects& out);

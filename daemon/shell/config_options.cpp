@@ -14,6 +14,7 @@
 
 #include "base/words.hpp"
 #include "daemon/shell/config_groups.hpp"
+#include "daemon/shell/start_mark.hpp"
 #include "routing/preference_files.hpp"
 
 namespace ibf::shell {
@@ -101,6 +102,8 @@ auto& part(Config& config) {
         return config.sm.routing.preferences;
     } else if constexpr (std::is_same_v<Owner, routing::PreferencePaths>) {
         return config.sm.preference_files;
+    } else if constexpr (std::is_same_v<Owner, sm::HealthPolicy>) {
+        return config.sm.health;
     } else {
         static_assert(std::is_same_v<Owner, mad::TransactionLimits>);
         return config.sm.mads;
@@ -287,9 +290,9 @@ struct Word {
     Enum means;
 };
 
-/// One of a few words.
-template <class Owner, class Enum>
-ConfigOption word(Name name, std::vector<Word<Enum>> words, std::string help, Enum Owner::*member) {
+/// One of a few words. `at` finds what they mean in a configuration.
+template <class Enum, class At>
+ConfigOption word_at(Name name, std::vector<Word<Enum>> words, std::string help, At at) {
     std::vector<std::string> names;
     std::transform(words.begin(), words.end(), std::back_inserter(names),
                    [](const Word<Enum>& one) { return one.name; });
@@ -309,14 +312,19 @@ ConfigOption word(Name name, std::vector<Word<Enum>> words, std::string help, En
                                         fmt::format("{} = {} is unknown; {}", info.key, quote(*text),
                                                     suggestion(*text, names, "there are")));
                 }
-                part<Owner>(config).*member = found->means;
+                at(config) = found->means;
             },
             [=](const DaemonConfig& config) {
-                const auto found = std::find_if(words.begin(), words.end(), [&](const Word<Enum>& one) {
-                    return one.means == part<Owner>(config).*member;
-                });
+                const auto found = std::find_if(words.begin(), words.end(),
+                                                [&](const Word<Enum>& one) { return one.means == at(config); });
                 return toml_string(found == words.end() ? std::string_view{} : std::string_view(found->name));
             }};
+}
+
+template <class Owner, class Enum>
+ConfigOption word(Name name, std::vector<Word<Enum>> words, std::string help, Enum Owner::*member) {
+    return word_at(std::move(name), std::move(words), std::move(help),
+                   [member](auto& config) -> auto& { return part<Owner>(config).*member; });
 }
 
 /// Calls `each` with every string of a list; says what is wrong with the list or an element.
@@ -493,6 +501,10 @@ std::vector<ConfigOption> daemon_options() {
              "The unix socket that answers ibfabric(1); --socket overrides it.", &DaemonConfig::socket,
              absolute_path),
         log_level_option(),
+        integer({"daemon", "hold_after_aborts"}, 0, StartMark::kAbortsKept,
+                "After so many runs in a row that were killed or failed within ten minutes the daemon starts in "
+                "hold mode: it looks and answers, and writes nothing until 'ibfabric resume'. 0: never.",
+                &DaemonConfig::hold_after_aborts),
     };
 }
 
@@ -538,7 +550,8 @@ std::vector<ConfigOption> sm_options() {
                  "Time between light sweeps; \"0s\": none, traps alone start sweeps.",
                  &SmConfig::sweep_interval),
         duration({"sm", "trap_hold_down"}, Duration::zero(), minutes{5},
-                 "The first trap is acted on at once, those within this time after it together.",
+                 "The first change of a port is acted on at once, those within this time after it together; "
+                 "the time grows, to half a minute, while the port keeps changing.",
                  &SmConfig::trap_hold_down),
         integer({"sm", "silent_probe_sweeps"}, 1, 10'000,
                 "A device that does not answer is asked again every so many light sweeps.",
@@ -579,6 +592,42 @@ std::vector<ConfigOption> ports_options() {
               &SmConfig::speed_ext2_enabled),
         boolean({"ports", "separate_arm"}, "Configure a port in one Set and arm it in another.",
                 &SmConfig::separate_arm),
+    };
+}
+
+/// What is done with the link of a port that is ill, by the rule that it is ill by.
+ConfigOption health_option(fabric::HealthRule rule, std::string help) {
+    using fabric::HealthAction;
+    std::vector<Word<HealthAction>> words;
+    for (const HealthAction action : {HealthAction::report, HealthAction::isolate, HealthAction::disable}) {
+        words.push_back({std::string(fabric::to_string(action)), action});
+    }
+    std::string key(fabric::to_string(rule));
+    std::replace(key.begin(), key.end(), '-', '_');
+    return word_at({"health", std::move(key)}, std::move(words), std::move(help), [rule](auto& config) -> auto& {
+        return config.sm.health.actions[static_cast<std::size_t>(rule)];
+    });
+}
+
+/// The marks are those of kHealthRules; ibfabricd.conf(5) has them too.
+std::vector<ConfigOption> health_options() {
+    using fabric::HealthRule;
+    return {
+        health_option(HealthRule::babbling,
+                      "A port of which 10 traps 129-131 came within 5 minutes; it is disabled, if that is asked "
+                      "for, at 250."),
+        health_option(HealthRule::flapping, "A link that changed its state 10 times within 15 minutes."),
+        health_option(HealthRule::rebooting,
+                      "A port that came without its addresses more than 10 times within 15 minutes."),
+        health_option(HealthRule::init, "A port that 5 of 10 sweeps left in Init."),
+        health_option(HealthRule::silent, "A port behind which nobody answered in 5 of 7 sweeps."),
+        health_option(HealthRule::set_errors, "A port that 5 of 10 sweeps could not set up."),
+        health_option(HealthRule::illegal,
+                      "A port behind which somebody said what cannot be in 3 of 10 sweeps."),
+        health_option(HealthRule::manual, "A port that an operator named: 'ibfabric health --set'."),
+        duration({"health", "quarantine"}, seconds{1}, hours{24},
+                 "How long a port is ill at least; twice as long with each relapse, to 16 times.",
+                 &sm::HealthPolicy::quarantine),
     };
 }
 
@@ -660,7 +709,7 @@ std::vector<ConfigOption> multicast_options() {
 std::vector<ConfigOption> build_options() {
     std::vector<ConfigOption> all;
     for (auto* options : {daemon_options, database_options, sm_options, sa_options, multicast_options,
-                          ports_options, routing_options, mads_options}) {
+                          ports_options, health_options, routing_options, mads_options}) {
         std::vector<ConfigOption> section = options();
         std::move(section.begin(), section.end(), std::back_inserter(all));
     }

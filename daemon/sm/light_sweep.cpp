@@ -9,8 +9,8 @@ using fabric::kNoNode;
 using fabric::PortRef;
 
 LightSweep::LightSweep(std::shared_ptr<const fabric::Fabric> fabric, std::uint16_t epoch, bool ask_silent,
-                       const SmQuestion& question)
-    : fabric_(std::move(fabric)), epoch_(epoch), question_(question) {
+                       const SmQuestion& question, HeldPorts held)
+    : fabric_(std::move(fabric)), epoch_(epoch), question_(question), held_(std::move(held)) {
     result_.sms = fabric_->sms;
     for (fabric::OtherSm& sm : result_.sms) {
         sm.answered = false;
@@ -95,24 +95,30 @@ void LightSweep::on(const mad::Completion& completion) {
     }
     --open_;
     switch (tag.ask) {
-        case Ask::light_switch_info: return on_switch(fabric_->nodes[tag.index], completion);
-        case Ask::recheck_port: return on_port(tag, completion);
+        case Ask::light_switch_info: return on_switch(tag.index, completion);
+        case Ask::recheck_port:
+            return fabric_->nodes[tag.index].is_switch() ? on_switch_port(tag, completion)
+                                                         : on_port(tag, completion);
         case Ask::sm_info: return on_sm(tag.index, completion);
         default: return;
     }
 }
 
-void LightSweep::on_switch(const fabric::Node& node, const mad::Completion& completion) {
+void LightSweep::on_switch(std::uint32_t index, const mad::Completion& completion) {
+    const fabric::Node& node = fabric_->nodes[index];
     if (completion.kind != mad::Completion::Kind::reply) {
         result_.changes.push_back(
             fmt::format("switch {} ({}) does not answer", node.description, node.guid()));
         return;
     }
     const mad::SwitchInfo info = mad::decode_switch_info(completion.data);
-    if (info.port_state_change) {
+    const bool set_up = !node.switch_info || info.linear_fdb_top == node.switch_info->linear_fdb_top;
+    if (info.port_state_change && set_up && held_.contains(node.guid())) {
+        look_at_ports(index);
+    } else if (info.port_state_change) {
         result_.changes.push_back(
             fmt::format("switch {} ({}) reports a port change", node.description, node.guid()));
-    } else if (node.switch_info && info.linear_fdb_top != node.switch_info->linear_fdb_top) {
+    } else if (!set_up) {
         result_.changes.push_back(
             fmt::format("switch {} ({}) lost its set-up", node.description, node.guid()));
     }
@@ -127,6 +133,36 @@ void LightSweep::on_port(const Tag& tag, const mad::Completion& completion) {
     const mad::PortInfo info = mad::decode_port_info(completion.data);
     if (info.state != before.info.state || info.lid != before.info.lid) {
         result_.changes.push_back(fmt::format("port {} is {} now", before.guid, mad::to_string(info.state)));
+    }
+}
+
+void LightSweep::look_at_ports(std::uint32_t index) {
+    const fabric::Node& node = fabric_->nodes[index];
+    result_.held[node.guid()];
+    for (std::size_t p = 1; p < node.ports.size(); ++p) {
+        ask({Ask::recheck_port, static_cast<std::uint8_t>(p), epoch_, index}, node.path,
+            mad::Attribute::port_info, static_cast<std::uint32_t>(p));
+    }
+}
+
+void LightSweep::on_switch_port(const Tag& tag, const mad::Completion& completion) {
+    const fabric::Node& node = fabric_->nodes[tag.index];
+    const mad::PortNum port{tag.port};
+    const mad::PortInfo& before = node.ports[tag.port].info;
+    if (completion.kind != mad::Completion::Kind::reply) {
+        result_.changes.push_back(fmt::format("port {} of switch {} ({}) does not answer", port,
+                                              node.description, node.guid()));
+        return;
+    }
+    const mad::PortInfo info = mad::decode_port_info(completion.data);
+    if (info.state == before.state && info.linked() == before.linked()) {
+        return;
+    }
+    if (held_.at(node.guid()).contains(port)) {
+        result_.held[node.guid()].emplace(port, info.state);
+    } else {
+        result_.changes.push_back(fmt::format("port {} of switch {} ({}) is {} now", port, node.description,
+                                              node.guid(), mad::to_string(info.state)));
     }
 }
 

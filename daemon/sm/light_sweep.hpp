@@ -3,12 +3,17 @@
 // One SwitchInfo Get per switch (is PortStateChange set, is it still the switch we programmed?) and one
 // SMInfo Get per known other SM. On back-to-back fabrics, without a switch, the local port's and its peer's
 // PortInfo. Devices that were silent are asked once each, aside: their time-outs do not count for the end.
+//
+// A switch with ports that are held down (hold_down.hpp) may tell of those again and again. There its ports are
+// looked at one by one: what has changed is news if it is another port.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,10 +30,16 @@ struct SmQuestion {
     mad::SmKey sm_key;
 };
 
+/// Ports whose changes are no news for now, by switch.
+using HeldPorts = std::map<mad::Guid, std::set<mad::PortNum>>;
+
+/// Of a switch with held ports that told of a change: those that are not as the fabric has them, and what they are.
+using HeldChanges = std::map<mad::Guid, std::map<mad::PortNum, mad::PortState>>;
+
 class LightSweep {
 public:
     LightSweep(std::shared_ptr<const fabric::Fabric> fabric, std::uint16_t epoch, bool ask_silent,
-               const SmQuestion& question);
+               const SmQuestion& question, HeldPorts held);
 
     [[nodiscard]] std::optional<mad::Request> next();
     void on(const mad::Completion& completion);
@@ -39,13 +50,16 @@ public:
         std::vector<std::string> changes;  ///< one reason each; empty: nothing changed
         std::vector<fabric::OtherSm> sms;  ///< those that are known, as they have answered now
         bool silent_answered = false;      ///< a device that was silent is not any more
+        HeldChanges held;                  ///< no changes, yet
     };
     [[nodiscard]] Result take() { return std::move(result_); }
 
 private:
     void ask(Tag tag, const mad::DrPath& path, mad::Attribute attribute, std::uint32_t modifier);
-    void on_switch(const fabric::Node& node, const mad::Completion& completion);
+    void on_switch(std::uint32_t index, const mad::Completion& completion);
     void on_port(const Tag& tag, const mad::Completion& completion);
+    void look_at_ports(std::uint32_t index);
+    void on_switch_port(const Tag& tag, const mad::Completion& completion);
     void on_sm(std::uint32_t index, const mad::Completion& completion);
 
     std::shared_ptr<const fabric::Fabric> fabric_;
@@ -53,6 +67,7 @@ private:
     std::size_t open_ = 0;
     std::uint16_t epoch_;
     SmQuestion question_;
+    HeldPorts held_;
     Result result_;
 };
 

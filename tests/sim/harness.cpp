@@ -63,6 +63,7 @@ void Lab::start() {
     begin.config = std::make_shared<const sm::SmConfig>(options_.config);
     begin.stored = stored;
     begin.clients_known = stored.sa_edition.has_value();
+    begin.hold_because = hold_because;
     begin.local = sim.local_port(client);
     begin.now = now;
     begin.wall = kWall + std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch());
@@ -99,6 +100,12 @@ void Lab::replace_config(const sm::SmConfig& config) {
 void Lab::set_groups(const sm::MulticastGroups& groups) {
     sm::Effects effects;
     sm->set_groups(groups, now, effects);
+    execute(effects);
+}
+
+void Lab::tell(const std::function<void(sm::SubnetManager&, base::Instant, sm::Effects&)>& what) {
+    sm::Effects effects;
+    what(*sm, now, effects);
     execute(effects);
 }
 

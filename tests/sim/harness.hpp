@@ -52,6 +52,8 @@ public:
     void replace_config(const sm::SmConfig& config);
     void request_sweep(sm::SweepScope scope);
     void set_groups(const sm::MulticastGroups& groups);
+    /// Anything else that it can be told.
+    void tell(const std::function<void(sm::SubnetManager&, base::Instant, sm::Effects&)>& what);
 
     // --- time ---
     void advance(base::Duration duration);
@@ -109,6 +111,7 @@ public:
     db::Stored stored;
     bool clients_known =
         false;  ///< the next start() finds what clients left with the SA; so it does once an SM was up
+    std::string hold_because;  ///< not empty: the next start() is in hold mode
     std::unique_ptr<sm::SubnetManager> sm;
     std::vector<fabric::EventRecord> announced;
     std::vector<mad::WireMad>
