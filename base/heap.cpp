@@ -1,18 +1,43 @@
 #include "base/heap.hpp"
 
+#include <cstdint>
+#include <cstdlib>  // before it nobody knows whether this is glibc
+#include <limits>
+
 #if defined(__GLIBC__)
 #include <malloc.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #endif
 
 namespace ibf::base {
 
 void keep_freed_memory() {
 #if defined(__GLIBC__)
-    constexpr int kKept = 1 << 30;  // bytes
     constexpr int kMappedApart =
         256 << 20;  // bytes; larger blocks would go back when freed, whatever is kept
-    mallopt(M_TRIM_THRESHOLD, kKept);
+    mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
     mallopt(M_MMAP_THRESHOLD, kMappedApart);
+#endif
+}
+
+void use_large_pages() {
+#if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
+    constexpr int kHeap = 1 << 30;                    // bytes
+    constexpr int kUsualPad = 128 << 10;              // bytes; glibc's default
+    constexpr std::size_t kMoreThanIsLeft = 1 << 20;  // bytes; makes the heap grow
+    constexpr std::uintptr_t kPage = 2 << 20;         // bytes
+    mallopt(M_ARENA_MAX, 1);  // those of other threads would be mapped in pieces of their own
+    mallopt(M_TOP_PAD, kHeap);
+    const auto from = reinterpret_cast<std::uintptr_t>(sbrk(0));
+    void* volatile grown = std::malloc(kMoreThanIsLeft);  // volatile: not to be optimised away
+    std::free(grown);
+    const auto to = reinterpret_cast<std::uintptr_t>(sbrk(0));
+    mallopt(M_TOP_PAD, kUsualPad);
+    const std::uintptr_t first = (from + kPage - 1) / kPage * kPage;
+    if (first < to) {
+        madvise(reinterpret_cast<void*>(first), to - first, MADV_HUGEPAGE);  // a wish: it may be refused
+    }
 #endif
 }
 

@@ -1,12 +1,19 @@
-// DOC: what the allocator does with memory that was freed.
+// DOC: what the allocator does for tables of hundreds of megabytes, which come and go as a whole.
+//
+// Getting their pages from the system costs several times what filling them does, and traffic waits for it:
+// so pages are large, and are kept. Call both first thing in main(), before there are threads. Only glibc has
+// such settings; elsewhere they do nothing.
 #pragma once
 
 namespace ibf::base {
 
-/// Freed memory stays with the process, up to 1 GiB, instead of going back to the system at once. New tables
-/// after a lost link are as large as the old ones; getting their pages anew costs several times what filling
-/// them does, and traffic waits for it. Call it first thing in main(). Only glibc has such a setting;
-/// elsewhere it does nothing.
+/// Freed memory stays with the process, up to 2 GiB, instead of going back to the system at once: new tables
+/// after a lost link are as large as the old ones.
 void keep_freed_memory();
+
+/// The heap is one range of addresses, 1 GiB to begin with, that asks for pages of 2 MiB (madvise(2)) as it
+/// is filled: the first tables take a hundredth of the page faults. Threads share it. Where the system has no
+/// such pages, or not that many addresses, all stays as it was.
+void use_large_pages();
 
 }  // namespace ibf::base

@@ -1,4 +1,4 @@
-// DOC: one visitor from several lambdas, for std::visit.
+// DOC: one visitor out of lambdas, for std::visit.
 #pragma once
 
 namespace ibf::base {
@@ -7,5 +7,8 @@ template <class... Ts>
 struct Overload : Ts... {
     using Ts::operator()...;
 };
+// clang before 17 does not deduce aggregates by itself.
+template <class... Ts>
+Overload(Ts...) -> Overload<Ts...>;
 
 }  // namespace ibf::base

@@ -29,6 +29,32 @@ std::string sm_text(const Json& status) {
                        field_text(sm, "priority"), field_text(sm, "role"));
 }
 
+/// Of a standby: what it has of the master's memory. And who is configured otherwise.
+std::string copy_text(const Json& answer) {
+    std::string out;
+    if (answer.contains("copy")) {
+        const Json& copy = answer["copy"];
+        out += fmt::format("copy: {}", field_text(copy, "state"));
+        if (copy.contains("of")) {
+            out += fmt::format(", {} old, of {} ({})", seconds_text(copy.value("age_seconds", 0.0)),
+                               field_text(copy, "name"), field_text(copy, "of"));
+        }
+        const std::string why = copy.value("why", std::string{});
+        out += why.empty() ? "\n" : fmt::format("; {}\n", printable(why));
+    }
+    for (const Json& peer : answer.value("peers", Json::array())) {
+        std::string differences;
+        for (const Json& topic : peer.value("differences", Json::array())) {
+            differences += (differences.empty() ? "" : ", ") + printable(topic.get<std::string>());
+        }
+        if (!differences.empty()) {
+            out += fmt::format("{} ({}) is configured otherwise: {}\n", field_text(peer, "name"),
+                               field_text(peer, "guid"), differences);
+        }
+    }
+    return out;
+}
+
 /// Every SM, and under them who is master and why.
 std::string sms_text(const Json& answer) {
     const std::vector<Column> columns{
@@ -52,7 +78,7 @@ std::string sms_text(const Json& answer) {
                                poll.value("stuck", false) ? "; its ActCount stands still" : "");
         }
     }
-    return out;
+    return out + copy_text(answer);
 }
 
 Exit run_sms(const Session& session) {
@@ -93,6 +119,9 @@ void add_routing(std::string& out, const Json& status) {
                                                   seconds_text(attempt.value("verify_seconds", 0.0)))
                                     : "refused: " + field_text(attempt, "refused_because");
         add_line(out, "", fmt::format("{} {}", field_text(attempt, "engine"), why));
+    }
+    if (routing.contains("drift")) {
+        add_line(out, "drift", field_text(routing["drift"], "text"));
     }
     const Json& proof = routing["proof"];
     const bool clean = proof.value("unreachable_pairs", 1) == 0 && proof.value("loops", 1) == 0;

@@ -147,6 +147,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     base::keep_freed_memory();
+    base::use_large_pages();
     try {
         return run(argc, argv);
     } catch (const std::exception& error) {

@@ -359,6 +359,14 @@ void replace_rows(Sql& sql, const std::vector<Row>& rows) {
     }
 }
 
+template <class Row>
+void put_rows(Sql& sql, const std::vector<Row>& rows) {
+    Statement put(sql, TableOf<Row>::kPut);
+    for (const Row& row : rows) {
+        std::apply([&](const auto&... column) { put.run(column...); }, TableOf<Row>::columns(row));
+    }
+}
+
 // ---- a batch
 // -----------------------------------------------------------------------------------------------
 
@@ -375,6 +383,9 @@ public:
           put_daemon_(sql, "REPLACE INTO daemon VALUES (1, ?, ?)") {}
 
     void operator()(const FabricRecord& fabric) {
+        if (!fabric.of.empty()) {
+            return replace_part(fabric);
+        }
         replace_rows(sql_, fabric.nodes);
         replace_rows(sql_, fabric.ports);
         replace_rows(sql_, fabric.links);
@@ -408,6 +419,20 @@ public:
     void operator()(const CleanStopRecord& stop) { put_daemon_.run(stop.clean ? 1 : 0, stop.sm_lid); }
 
 private:
+    void replace_part(const FabricRecord& part) {
+        Statement node(sql_, "DELETE FROM node WHERE guid = ?");
+        Statement ports(sql_, "DELETE FROM port WHERE node_guid = ?");
+        Statement links(sql_, "DELETE FROM link WHERE a_guid = ?1 OR b_guid = ?1");
+        for (const mad::Guid guid : part.of) {
+            node.run(guid);
+            ports.run(guid);
+            links.run(guid);
+        }
+        put_rows(sql_, part.nodes);
+        put_rows(sql_, part.ports);
+        put_rows(sql_, part.links);
+    }
+
     Sql& sql_;
     Statement put_table_;
     Statement forget_table_;

@@ -1,91 +1,18 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
-#include <iterator>
-#include <map>
 #include <mutex>
-#include <optional>
 #include <thread>
 #include <utility>
 
 #include "db/database.hpp"
+#include "db/waiting.hpp"
 
 namespace ibf::db {
 namespace {
 
 constexpr std::chrono::seconds kRetryFirst{1};
 constexpr std::chrono::seconds kRetryMax{30};
-
-/// What waits to be written, merged: of what replaces itself only the newest is kept, history is kept in
-/// order up to a bound. Its size is that of the fabric plus the bound, however long the disk is away.
-class Waiting {
-public:
-    explicit Waiting(std::size_t history_max) : history_max_(history_max) {}
-
-    [[nodiscard]] bool empty() const {
-        return latest_.empty() && tables_.empty() && history_.empty() && !stop_;
-    }
-
-    /// Adds what is newer than all that waits. Says how many old history records had to go.
-    std::uint64_t absorb(Batch&& batch) {
-        for (Record& record : batch) {
-            if (auto* stop = std::get_if<CleanStopRecord>(&record)) {
-                stop_ = *stop;
-                continue;
-            }
-            if (stop_ && !is_history(record)) {
-                stop_->clean = false;  // only the last word on the fabric may be a clean stop
-            }
-            place(std::move(record));
-        }
-        const std::size_t excess = history_.size() - std::min(history_.size(), history_max_);
-        history_.erase(history_.begin(), history_.begin() + static_cast<std::ptrdiff_t>(excess));
-        return excess;
-    }
-
-    /// All of it as one batch; the clean stop last.
-    [[nodiscard]] Batch take() {
-        Batch batch;
-        for (auto& [kind, record] : std::exchange(latest_, {})) {
-            batch.push_back(std::move(record));
-        }
-        for (auto& [guid, record] : std::exchange(tables_, {})) {
-            batch.push_back(std::move(record));
-        }
-        std::move(history_.begin(), history_.end(), std::back_inserter(batch));
-        history_.clear();
-        if (stop_) {
-            batch.emplace_back(*std::exchange(stop_, std::nullopt));
-        }
-        return batch;
-    }
-
-private:
-    void place(Record&& record) {
-        if (const auto* table = std::get_if<TableRecord>(&record)) {
-            const mad::Guid guid = table->switch_guid;
-            tables_.insert_or_assign(guid, std::move(record));
-        } else if (const auto* forget = std::get_if<TableForgetRecord>(&record)) {
-            const mad::Guid guid = forget->switch_guid;
-            tables_.insert_or_assign(guid, std::move(record));
-        } else if (std::holds_alternative<FabricRecord>(record) ||
-                   std::holds_alternative<LidsRecord>(record) ||
-                   std::holds_alternative<SaStateRecord>(record) ||
-                   std::holds_alternative<LanesRecord>(record)) {
-            const std::size_t kind = record.index();
-            latest_.insert_or_assign(kind, std::move(record));
-        } else {
-            history_.push_back(std::move(record));
-        }
-    }
-
-    std::size_t history_max_;               ///< records
-    std::map<std::size_t, Record> latest_;  ///< fabric, LIDs, lanes, SA state, by variant index
-    std::map<mad::Guid, Record> tables_;    ///< TableRecord or TableForgetRecord
-    std::deque<Record> history_;            ///< sweeps and events
-    std::optional<CleanStopRecord> stop_;
-};
 
 }  // namespace
 

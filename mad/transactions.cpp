@@ -212,6 +212,7 @@ struct Transactions::Impl {
     void leave_flight(std::uint32_t slot);
     void remove_waiting(std::uint32_t slot);
     void finish(std::uint32_t slot, Cell::State state, Completion::Kind kind, std::vector<Completion>& out);
+    void release(std::uint32_t slot);
     void expire(std::uint32_t slot, base::Instant now, std::vector<Completion>& out);
     void count_loss(std::uint32_t target, base::Instant sent_at, base::Instant now);
     void count_unmatched(std::uint32_t tid);
@@ -272,17 +273,20 @@ void Transactions::Impl::leave_flight(std::uint32_t slot_index) {
     deadlines.erase({.at = slot.deadline, .send_number = slot.send_number, .slot = slot_index});
 }
 
-/// Takes a slot out of its target's retries: a late answer to an earlier send overtook the next one.
+/// Takes a slot out of its target's queues: a late answer to an earlier send overtook the next one, or nobody
+/// wants the answer any more.
 void Transactions::Impl::remove_waiting(std::uint32_t slot_index) {
-    Queue& queue = targets[slots[slot_index].request.target].retries;
-    Queue kept;
-    while (queue.head != kNone) {
-        const std::uint32_t slot = pop(queue);
-        if (slot != slot_index) {
-            push(kept, slot);
+    Target& target = targets[slots[slot_index].request.target];
+    for (Queue* queue : {&target.retries, &target.fresh}) {
+        Queue kept;
+        while (queue->head != kNone) {
+            const std::uint32_t slot = pop(*queue);
+            if (slot != slot_index) {
+                push(kept, slot);
+            }
         }
+        *queue = kept;
     }
-    queue = kept;
 }
 
 /// Ends a request that is neither queued nor in flight any more.
@@ -295,6 +299,11 @@ void Transactions::Impl::finish(std::uint32_t slot_index, Cell::State state, Com
     completion.kind = kind;
     completion.request = slot.request;
     completion.sends = slot.sends;
+    release(slot_index);
+}
+
+void Transactions::Impl::release(std::uint32_t slot_index) {
+    Slot& slot = slots[slot_index];
     const std::uint32_t target = slot.request.target;
     slot.used = false;
     free_slots.push_back(slot_index);
@@ -466,6 +475,20 @@ std::optional<base::Instant> Transactions::next_deadline() const {
         return std::nullopt;
     }
     return impl_->deadlines.begin()->at;
+}
+
+void Transactions::abandon_if(const std::function<bool(const Request&)>& unwanted) {
+    for (std::uint32_t index = 0; index < impl_->slots.size(); ++index) {
+        Slot& slot = impl_->slots[index];
+        if (!slot.used || !unwanted(slot.request)) {
+            continue;
+        }
+        slot.in_flight ? impl_->leave_flight(index) : impl_->remove_waiting(index);
+        if (slot.sends > 0) {
+            impl_->cell_of(slot.tid).state = Cell::State::given_up;
+        }
+        impl_->release(index);
+    }
 }
 
 void Transactions::abandon_all() {

@@ -10,13 +10,14 @@
 // order submitted. Matching: class, TID (low 32 bits), attribute, modifier, and for directed route the path.
 // Everything else is foreign and counted: late (an answer to a request that ended), duplicate, foreign.
 // Silence: a device that let a request run out of time and answered nothing meanwhile is taken for dead until
-// it answers or has no requests left: what still waits for it is sent once each, so that thirty-six questions to a
-// dead switch cost nine times one time-out, not nine times all the retries.
-// Timeouts: `timeout` doubled at each retry up to `timeout_max`; a request may carry its own first timeout.
+// it answers or has no requests left: what still waits for it is sent once each, so that thirty-six questions
+// to a dead switch cost nine times one time-out, not nine times all the retries. Timeouts: `timeout` doubled
+// at each retry up to `timeout_max`; a request may carry its own first timeout.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -96,6 +97,9 @@ public:
     /// Expires what is due; retries are queued in front and leave by the next poll_send.
     void on_time(base::Instant now, std::vector<Completion>& out);
     [[nodiscard]] std::optional<base::Instant> next_deadline() const;
+    /// Drops the requests that nobody wants answered any more, without completions: they neither repeat nor
+    /// hold a place in a window. Answers that come later count as late.
+    void abandon_if(const std::function<bool(const Request&)>& unwanted);
     /// Drops everything queued and in flight without completions; answers that come later count as late.
     void abandon_all();
 

@@ -164,8 +164,10 @@ Heights heights_from_levels(const Levels& levels) {
     return heights;
 }
 
-base::Result<Orientation> find_tree(const Topology& topology, const Graph& graph,
-                                    const RouteOptions& options) {
+}  // namespace
+
+base::Result<Orientation> tree_orientation(const Topology& topology, const Graph& graph,
+                                           const RouteOptions& options) {
     const base::Result<HostSample> sample = sample_hosts(graph);
     if (!sample) {
         return tl::unexpected<base::Error>(sample.error());
@@ -191,12 +193,11 @@ base::Result<Orientation> find_tree(const Topology& topology, const Graph& graph
     return tree;
 }
 
-}  // namespace
-
 base::Result<Routes> route_ftree(const Topology& topology, const Routes* previous,
                                  const RouteOptions& options) {
-    base::Result<Routes> routes = build_up_down_tables(
-        topology, previous, options, [&](const Graph& graph) { return find_tree(topology, graph, options); });
+    base::Result<Routes> routes = build_up_down_tables(topology, previous, options, [&](const Graph& graph) {
+        return tree_orientation(topology, graph, options);
+    });
     if (routes) {
         routes->engine = "ftree";
     }

@@ -5,6 +5,7 @@
 // that are no trees, never for damage.
 #pragma once
 
+#include "routing/engine_tables.hpp"
 #include "routing/routes.hpp"
 #include "routing/tree_levels.hpp"
 #include "routing/updown.hpp"
@@ -23,6 +24,11 @@ namespace ibf::routing {
 /// below it; that link is spare.
 [[nodiscard]] UpDownOrder ftree_order(const Graph& graph, const Levels& levels,
                                       const std::vector<std::uint32_t>& mean, const std::vector<char>& last);
+
+/// Levels and order of a whole graph, for up/down on trees. Errors: unsupported, with the plain reason why
+/// the graph is no tree.
+[[nodiscard]] base::Result<Orientation> tree_orientation(const Topology& topology, const Graph& graph,
+                                                         const RouteOptions& options);
 
 [[nodiscard]] base::Result<Routes> route_ftree(const Topology& topology, const Routes* previous,
                                                const RouteOptions& options);

@@ -13,6 +13,7 @@
 #include "routing/lash.hpp"
 #include "routing/minhop.hpp"
 #include "routing/nue.hpp"
+#include "routing/proof.hpp"
 #include "routing/routes.hpp"
 #include "routing/sssp.hpp"
 #include "routing/torus.hpp"
@@ -215,7 +216,10 @@ EngineTrial try_engine(const std::string& engine, const Topology& topology, cons
         return tried;
     }
     tried.computed = true;
-    tried.verdict = verify(topology, *routes, options.threads);
+    Proven proven =
+        prove(topology, *routes, previous != nullptr ? previous->proof.get() : nullptr, options.threads);
+    tried.verdict = std::move(proven.verdict);
+    routes->proof = std::move(proven.proof);
     tried.attempt.verify_seconds = tried.verdict.seconds;
     if (!serves_the_rest(engine, topology, tried.verdict)) {
         tried.attempt.refused_because = refusal(tried.verdict, options);

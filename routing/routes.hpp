@@ -27,6 +27,8 @@ using LftRow = std::vector<std::uint8_t>;
 
 /// How an engine came to its tables; lets it work out what changed instead of all. (engine_tables.hpp)
 struct EngineMemo;
+/// What the proof of tables leaves for the next one. (proof.hpp)
+struct Proof;
 struct LftDump;
 
 struct Routes {
@@ -42,6 +44,7 @@ struct Routes {
     std::string remark;                      ///< what the engine left out, for the operator; empty: nothing
     std::uint64_t preferred = 0;             ///< fingerprint() of the preferences that they were made by
     std::shared_ptr<const EngineMemo> memo;  ///< may be null; saves time, decides nothing
+    std::shared_ptr<const Proof> proof;      ///< likewise, set by route()
 
     /// Exit port for a LID at a switch; kLftDrop if out of range.
     [[nodiscard]] std::uint8_t port(SwitchIndex at, mad::Lid lid) const;
@@ -100,6 +103,9 @@ struct Verdict {
     bool credit_loop_free = true;          ///< channel dependency graph acyclic on every VL
     std::vector<ChannelStep> credit_loop;  ///< one cycle, link by link; empty if none
     std::string first_failure;             ///< one unreachable or looping pair, hop by hop; empty if none
+    /// A ring of channels that packets which meet old tables at one switch and new ones at another may wait
+    /// in, until the new ones are written; empty if none. Said by route() alone.
+    std::vector<ChannelStep> transit_loop;
     double seconds = 0;
 
     [[nodiscard]] bool reachable() const { return unreachable_pairs == 0 && loops == 0; }

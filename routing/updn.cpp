@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "routing/engine_tables.hpp"
+#include "routing/ftree.hpp"
 #include "routing/tree_levels.hpp"
 #include "routing/updown.hpp"
 
@@ -100,16 +101,20 @@ base::Result<Orientation> orient(const Topology& topology, const Graph& graph, c
     return result;
 }
 
-}  // namespace
-
-base::Result<Routes> route_up_down(std::string_view engine, const HeightRule& rule, const Topology& topology,
-                                   const Routes* previous, const RouteOptions& options) {
-    base::Result<Routes> routes = build_up_down_tables(
-        topology, previous, options, [&](const Graph& graph) { return orient(topology, graph, rule); });
+base::Result<Routes> named(std::string_view engine, base::Result<Routes> routes) {
     if (routes) {
         routes->engine = engine;
     }
     return routes;
+}
+
+}  // namespace
+
+base::Result<Routes> route_up_down(std::string_view engine, const HeightRule& rule, const Topology& topology,
+                                   const Routes* previous, const RouteOptions& options) {
+    return named(engine, build_up_down_tables(topology, previous, options, [&](const Graph& graph) {
+                     return orient(topology, graph, rule);
+                 }));
 }
 
 base::Result<Routes> route_updn(const Topology& topology, const Routes* previous,
@@ -124,7 +129,11 @@ base::Result<Routes> route_updn(const Topology& topology, const Routes* previous
         }
         return heights_from_roots(graph, *roots, from_hosts);
     };
-    return route_up_down("updn", rule, topology, previous, options);
+    const Orienter orienter = [&](const Graph& graph) {
+        base::Result<Orientation> tree = tree_orientation(topology, graph, options);
+        return tree ? std::move(tree) : orient(topology, graph, rule);
+    };
+    return named("updn", build_up_down_tables(topology, previous, options, orienter));
 }
 
 }  // namespace ibf::routing

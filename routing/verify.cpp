@@ -15,9 +15,7 @@
 #include <fmt/format.h>
 
 #include "routing/parallel.hpp"
-#include "routing/verify_cycle.hpp"
-#include "routing/verify_lanes.hpp"
-#include "routing/verify_tables.hpp"
+#include "routing/verify_parts.hpp"
 
 namespace ibf::routing {
 
@@ -103,6 +101,7 @@ public:
     }
 
     [[nodiscard]] const Tally& tally() const { return tally_; }
+    [[nodiscard]] const std::vector<LostSwitches>& lost() const { return lost_; }
     [[nodiscard]] const Dependencies& dependencies() const { return dependencies_; }
     void add_lane_faults(std::set<std::pair<std::uint32_t, std::uint8_t>>& out) const {
         if (lanes_) {
@@ -136,6 +135,7 @@ private:
     void count_failures(std::uint32_t lid) {
         const LidOwner& owner = view_.owner(lid);
         const bool to_end_port = owner.end_port != kNoIndex;
+        const std::uint64_t lost_before = tally_.switch_pairs_unreachable;
         for (std::uint32_t at = 0; at < view_.switch_count(); ++at) {
             const Fate fate = walker_.fate(at);
             tally_.loops += fate == Fate::loops ? 1 : 0;
@@ -153,6 +153,9 @@ private:
             if ((failed != 0 || fate == Fate::loops) && lid < tally_.first.lid) {
                 tally_.first = {lid, at};
             }
+        }
+        if (tally_.switch_pairs_unreachable > lost_before) {
+            lost_.push_back({lid, static_cast<std::uint32_t>(tally_.switch_pairs_unreachable - lost_before)});
         }
     }
 
@@ -194,6 +197,7 @@ private:
     std::optional<LaneWalker> lanes_;  ///< where there is more than one
     std::vector<char> busy_;
     Tally tally_;
+    std::vector<LostSwitches> lost_;
 };
 
 std::string switch_name(const Topology& topology, std::uint32_t at) {
@@ -312,8 +316,13 @@ Verdict verify(const Topology& topology, const Routes& routes, unsigned threads)
     return verify(topology, routes, {}, threads);
 }
 
-Verdict verify(const Topology& topology, const Routes& given, const std::vector<MulticastTree>& trees,
+Verdict verify(const Topology& topology, const Routes& routes, const std::vector<MulticastTree>& trees,
                unsigned threads) {
+    return examine(topology, routes, trees, threads, {});
+}
+
+Verdict examine(const Topology& topology, const Routes& given, const std::vector<MulticastTree>& trees,
+                unsigned threads, const ProofReader& read) {
     const auto start = std::chrono::steady_clock::now();
     const Routes routes = in_order_of(topology, given);
     const TableView view(topology, routes);
@@ -332,8 +341,10 @@ Verdict verify(const Topology& topology, const Routes& given, const std::vector<
     Tally total;
     Dependencies dependencies(view, lanes);
     std::set<std::pair<std::uint32_t, std::uint8_t>> lane_faults;
+    std::vector<LostSwitches> lost;
     for (const std::optional<Inspector>& inspector : inspectors) {
         if (inspector) {
+            lost.insert(lost.end(), inspector->lost().begin(), inspector->lost().end());
             total.add(inspector->tally());
             dependencies.merge(inspector->dependencies());
             inspector->add_lane_faults(lane_faults);
@@ -341,6 +352,9 @@ Verdict verify(const Topology& topology, const Routes& given, const std::vector<
     }
     TreeMarker marker(topology, routes, view, dependencies);
     std::for_each(trees.begin(), trees.end(), [&](const MulticastTree& tree) { marker.mark(tree); });
+    if (read) {
+        read(view, dependencies, lost);
+    }
     Verdict verdict;
     verdict.pairs_checked = total.pairs;
     verdict.unreachable_pairs = total.unreachable;

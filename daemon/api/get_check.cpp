@@ -58,6 +58,13 @@ void check_routes(const routing::Verdict& verdict, Findings& out) {
     }
 }
 
+void check_drift(const fabric::Snapshot& snapshot, Findings& out) {
+    if (snapshot.drift != nullptr && snapshot.drift->drift &&
+        snapshot.drift->drift->worst > snapshot.drift->limit) {
+        out.add("warning", "drift", snapshot.drift->text);
+    }
+}
+
 void check_tables(const fabric::Snapshot& snapshot, Findings& out) {
     const auto& switches = snapshot.view->topology.switches;
     for (std::size_t i = 0; i < switches.size(); ++i) {
@@ -181,6 +188,7 @@ base::Result<HttpReply> get_check(const Call& call) {
     Findings findings;
     check_routes(verdict, findings);
     check_tables(snapshot, findings);
+    check_drift(snapshot, findings);
     check_lids(*snapshot.fabric, findings);
     check_ports(*snapshot.fabric, findings);
     check_surroundings(*snapshot.fabric, findings);

@@ -22,6 +22,19 @@ Json own_row(const Snapshot& snapshot) {
     return row;
 }
 
+/// What a standby has of the master's memory, and how old the last word from there is.
+Json copy_json(const fabric::StandbyCopy& copy, base::Instant now) {
+    Json out;
+    out["state"] = fabric::to_string(copy.state);
+    if (copy.of != mad::Guid{}) {
+        out["of"] = guid_text(copy.of);
+        out["name"] = copy.name;
+        out["age_seconds"] = std::chrono::duration<double>(now - copy.heard).count();
+        out["why"] = copy.why;
+    }
+    return out;
+}
+
 }  // namespace
 
 Json other_sms_json(const Snapshot& snapshot) {
@@ -55,6 +68,15 @@ base::Result<HttpReply> get_sms(const Call& call) {
                        {"misses", mastership.poll_misses},
                        {"missed", mastership.missed},
                        {"stuck", mastership.stuck}};
+    const bool standby = mastership.state != mad::SmState::master;
+    if (standby && call.snapshot.copy.state != fabric::StandbyCopy::State::off) {
+        out["copy"] = copy_json(call.snapshot.copy, call.now);
+    }
+    out["peers"] = Json::array();
+    for (const fabric::PeerManager& peer : call.snapshot.peers) {
+        out["peers"].push_back(
+            Json{{"guid", guid_text(peer.guid)}, {"name", peer.name}, {"differences", peer.differences}});
+    }
     out["sms"] = Json::array({own_row(call.snapshot)});
     if (call.snapshot.fabric != nullptr) {
         for (Json& row : other_sms_json(call.snapshot)) {

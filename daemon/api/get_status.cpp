@@ -37,6 +37,19 @@ Json counts_json(const Snapshot& snapshot) {
     return out;
 }
 
+Json drift_json(const fabric::DriftReport& report) {
+    Json out{{"measured", report.drift.has_value()}, {"text", report.text}};
+    if (report.drift) {
+        out["worst"] = report.drift->worst;
+        out["limit"] = report.limit;
+        out["level"] = report.drift->level;
+        out["paths"] = report.drift->in_force;
+        out["paths_fresh"] = report.drift->fresh;
+        out["idle_links"] = report.drift->idle_links;
+    }
+    return out;
+}
+
 Json routing_json(const Snapshot& snapshot) {
     const routing::RouteOutcome& outcome = *snapshot.routes;
     Json out;
@@ -56,6 +69,9 @@ Json routing_json(const Snapshot& snapshot) {
     out["proof"] = verdict_json(outcome.verdict);
     const auto missing = std::count(snapshot.programmed.begin(), snapshot.programmed.end(), nullptr);
     out["tables_in_force"] = snapshot.programmed.size() - static_cast<std::size_t>(missing);
+    if (snapshot.drift != nullptr) {
+        out["drift"] = drift_json(*snapshot.drift);
+    }
     return out;
 }
 

@@ -221,6 +221,7 @@ Json sweep_row(const fabric::SweepReport& sweep) {
     row["mads"] = sweep.mads;
     row["timeouts"] = sweep.timeouts;
     row["lft_blocks_written"] = sweep.lft_blocks_written;
+    row["lft_blocks_dropped"] = sweep.lft_blocks_dropped;
     row["port_sets"] = sweep.port_sets;
     row["lane_sets"] = sweep.lane_sets;
     row["pkey_sets"] = sweep.pkey_sets;

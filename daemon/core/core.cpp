@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/overload.hpp"
 #include "mad/codec.hpp"
 
 namespace ibf::core {
 namespace {
-
-template <class... Ts>
-struct Overload : Ts... {
-    using Ts::operator()...;
-};
 
 /// What is stored is the last that clients were told, or they have to register anew.
 sm::SmStart sm_start(sm::SmStart start, const sa::StoredState& state) {
@@ -22,14 +18,22 @@ sm::SmStart sm_start(sm::SmStart start, const sa::StoredState& state) {
 /// Counted on from whatever was there, and never below the moment: no two histories share an edition.
 std::uint64_t edition_after(const sa::StoredState& state, const sm::SmStart& start) {
     const auto moment = std::max<std::int64_t>(start.wall.time_since_epoch().count(), 0);
-    return std::max({state.edition, start.stored.sa_edition.value_or(0), static_cast<std::uint64_t>(moment)});
+    const std::uint64_t marked = start.stored.sa_edition.value_or(0);
+    return std::max(
+        {state.edition, marked == kEditionUnknown ? 0 : marked, static_cast<std::uint64_t>(moment)});
+}
+
+/// Whose port a request came from; 0: nobody knows.
+mad::Guid port_of(const SaRequested& request) {
+    const std::uint32_t end = request.view->by_lid(request.mad.address.lid);
+    return end == sa::kNoEnd ? mad::Guid{} : request.view->ends()[end].guid;
 }
 
 }  // namespace
 
 std::string to_line(const Event& event) {
     return std::visit(
-        Overload{
+        base::Overload{
             [](const MadReceived& e) {
                 const auto smp = mad::parse_smp(e.mad.bytes);
                 return smp ? fmt::format("received {}", mad::to_line(*smp))
@@ -42,6 +46,7 @@ std::string to_line(const Event& event) {
                            ? fmt::format("routes ready epoch {} engine {}", e.epoch, e.result->routes.engine)
                            : fmt::format("routes failed epoch {}: {}", e.epoch, e.result.error().message);
             },
+            [](const RebalanceReady& e) { return fmt::format("re-balance answer {}", e.question); },
             [](const AdminRequested&) { return std::string("admin command"); },
             [](const ConfigReplaced& e) {
                 return e.error.empty() ? std::string("configuration replaced")
@@ -49,6 +54,16 @@ std::string to_line(const Event& event) {
             },
             [](const DatabaseState& e) { return fmt::format("database {}", e.text); },
             [](const SaRequested& e) { return fmt::format("SA request from LID {}", e.mad.address.lid); },
+            [](const CopyReceived& e) {
+                return fmt::format("copy of {}: {} records{}", e.from.name, e.batch.size(),
+                                   e.extent == sm::CopyExtent::whole ? ", the whole" : "");
+            },
+            [](const CopyTold& e) { return fmt::format("{} has told edition {}", e.from.name, e.edition); },
+            [](const CopyEnded& e) { return fmt::format("copy of {} ended: {}", e.from.name, e.why); },
+            [](const PeerCompared& e) {
+                return fmt::format("{} differs in [{}]", e.peer.name, fmt::join(e.differences, ", "));
+            },
+            [](const CopyTrouble& e) { return fmt::format("copies: {}", e.text); },
         },
         event);
 }
@@ -68,11 +83,13 @@ Core::Core(CoreStart start)
 
 Core::Core(const CoreStart& start, sa::StoredState&& state)
     : sm_(sm_start(start.sm, state)),
-      registry_(sa_config(*start.sm.config), sa::RegistryLimits{}),
+      sa_config_(sa_config(*start.sm.config)),
+      registry_(sa_config_, sa::RegistryLimits{}),
       clients_heard_(sm_.clients_heard()),
       edition_(edition_after(state, start.sm)),
       begun_(start.sm.now),
-      begun_wall_(start.sm.wall) {
+      begun_wall_(start.sm.wall),
+      copies_(start.copies) {
     registry_.restore(std::move(state.tables));
     auto first = std::make_shared<fabric::Snapshot>();
     first->transport = start.transport;
@@ -88,7 +105,7 @@ void Core::begin(base::Instant now, Effects& out) {
 
 void Core::handle(Event event, base::Instant now, Effects& out) {
     const std::size_t first = out.size();
-    std::visit(Overload{
+    std::visit(base::Overload{
                    [&](MadReceived& e) {
                        recorder_.note(FlightRecorder::Way::in, e.mad, now);
                        forward_trap(e.mad, now, out);
@@ -97,9 +114,11 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
                    [&](SendFailed& e) { sm_.on_send_error(e.mad, now, out); },
                    [&](Deadline&) {
                        sm_.on_time(now, out);
-                       sa::RegistryOutputs outputs;
-                       registry_.on_time(now, outputs);
-                       settle(std::move(outputs), now, out);
+                       if (!sm_.takes_copies()) {  // else leases are the master's to end
+                           sa::RegistryOutputs outputs;
+                           registry_.on_time(now, outputs);
+                           settle(std::move(outputs), {}, now, out);
+                       }
                    },
                    [&](SaRequested& e) {
                        sa::RegistryOutputs outputs;
@@ -108,15 +127,17 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
                            registry_.on_response(*mad);
                        }
                        registry_.on_request(e.mad, *e.view, now, outputs);
-                       settle(std::move(outputs), now, out);
+                       settle(std::move(outputs), port_of(e), now, out);
                    },
                    [&](RoutesReady& e) { sm_.on_routes(e.epoch, std::move(e.result), now, out); },
+                   [&](RebalanceReady& e) { sm_.on_rebalance(e.question, std::move(e.result), now, out); },
                    [&](AdminRequested& e) { command(e.command, now, out); },
                    [&](ConfigReplaced& e) {
                        config_error_ = e.error;
                        ++own_version_;
                        if (e.config) {
-                           registry_.replace_config(sa_config(*e.config));
+                           sa_config_ = sa_config(*e.config);
+                           registry_.replace_config(sa_config_);
                            sm_.replace_config(std::move(e.config), now, out);
                        }
                    },
@@ -124,12 +145,11 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
                        database_text_ = std::move(e.text);
                        ++own_version_;
                    },
+                   [&](auto& e) { on_peer(std::move(e), now, out); },
                },
                event);
     follow_fabric(now, out);
-    if (!std::exchange(clients_heard_, sm_.clients_heard()) && clients_heard_) {
-        registry_changed(now, out);
-    }
+    note_clients_heard(now, out);
     if (refusals_due_ && now >= *refusals_due_) {
         refusals_due_.reset();
         ++own_version_;
@@ -137,7 +157,8 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
     if (groups_due_ && now >= *groups_due_) {
         hand_groups(now, out);
     }
-    if (registry_due_ && now >= *registry_due_) {
+    const bool heir_waits = sm_.role() == sm::Role::handing_over;
+    if (registry_due_ && (now >= *registry_due_ || heir_waits)) {
         persist_registry(now, out);
     }
     for (std::size_t i = first; i < out.size(); ++i) {
@@ -160,10 +181,10 @@ void Core::command(const api::AdminCommand& command, base::Instant now, Effects&
 }
 
 /// What the registry wants done: answers sent, events told, trees that follow the members.
-void Core::settle(sa::RegistryOutputs&& from, base::Instant now, Effects& out) {
+void Core::settle(sa::RegistryOutputs&& from, mad::Guid client, base::Instant now, Effects& out) {
     if (from.changed) {
         ++own_version_;
-        registry_changed(now, out);  // before the answers
+        registry_changed(client, now, out);  // before the answers
     }
     for (mad::WireMad& mad : from.wire) {
         out.emplace_back(sm::SendMad{std::move(mad)});
@@ -182,13 +203,13 @@ void Core::settle(sa::RegistryOutputs&& from, base::Instant now, Effects& out) {
 
 void Core::forward_trap(const mad::WireMad& wire, base::Instant now, Effects& out) {
     const auto smp = mad::parse_smp(wire.bytes);
-    if (!smp || smp->header.method != static_cast<std::uint8_t>(mad::Method::trap) ||
+    if (sm_.takes_copies() || !smp || smp->header.method != static_cast<std::uint8_t>(mad::Method::trap) ||
         smp->header.attribute != mad::Attribute::notice) {
         return;
     }
     sa::RegistryOutputs outputs;
     registry_.on_trap(mad::decode_notice(smp->data), now, outputs);
-    settle(std::move(outputs), now, out);
+    settle(std::move(outputs), {}, now, out);
 }
 
 /// Hosts try a join again for ever: one entry, with how often and when last. Readers see it a little later,
@@ -216,12 +237,27 @@ base::WallTime Core::wall(base::Instant now) const {
     return begun_wall_ + std::chrono::duration_cast<std::chrono::milliseconds>(now - begun_);
 }
 
-/// What comes until the write is of the same edition: one mark will do for all of it.
-void Core::registry_changed(base::Instant now, Effects& out) {
-    if (!registry_due_) {
+/// Where another one has become master, what is stored here is not the last that clients were told.
+void Core::note_clients_heard(base::Instant now, Effects& out) {
+    const bool before = std::exchange(clients_heard_, sm_.clients_heard());
+    if (!before && clients_heard_) {
+        registry_changed({}, now, out);
+    } else if (before && !clients_heard_) {
+        out.emplace_back(sm::MarkEdition{kEditionUnknown});
+    }
+}
+
+/// What comes until the write is of the same edition: one mark will do for all that a port is told.
+void Core::registry_changed(mad::Guid client, base::Instant now, Effects& out) {
+    const bool first = !registry_due_;
+    if (first) {
         constexpr base::Duration kGather = std::chrono::milliseconds{200};  // a swarm of joins is one write
         registry_due_ = now + kGather;
-        out.emplace_back(sm::MarkEdition{++edition_});
+        ++edition_;
+        told_.clear();
+    }
+    if ((client != mad::Guid{} && told_.insert(client).second) || first) {
+        out.emplace_back(sm::MarkEdition{edition_, client});
     }
 }
 
@@ -265,12 +301,13 @@ void Core::follow_fabric(base::Instant now, Effects& out) {
     sm_.fill(*seen);
     sa::RegistryOutputs outputs;
     registry_.on_fabric(std::make_shared<const sa::View>(std::move(seen)), now, outputs);
-    settle(std::move(outputs), now, out);
+    settle(std::move(outputs), {}, now, out);
 }
 
 std::optional<base::Instant> Core::next_deadline() const {
     std::optional<base::Instant> at = sm_.next_deadline();
-    for (const auto& other : {registry_.next_deadline(), registry_due_, groups_due_, refusals_due_}) {
+    const auto registry = sm_.takes_copies() ? std::nullopt : registry_.next_deadline();
+    for (const auto& other : {registry, registry_due_, groups_due_, refusals_due_}) {
         at = at && other ? std::min(*at, *other) : (at ? at : other);
     }
     return at;
@@ -294,6 +331,7 @@ std::shared_ptr<const fabric::Snapshot> Core::snapshot(base::Instant now) {
     fresh->database_text = database_text_;
     fresh->sa = registry_.tables();
     fresh->join_refusals = refusals_;
+    show_copy(*fresh);
     fresh->last_config_error = config_error_;
     shown_ = sm_.version();
     own_shown_ = own_version_;

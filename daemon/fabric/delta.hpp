@@ -1,6 +1,7 @@
 // DOC: what changed between two looks at the fabric. Pure, by GUID, in GUID order.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,5 +19,8 @@ struct Change {
 
 /// All changes from `before` to `after`. Links of added and removed nodes are not listed one by one.
 [[nodiscard]] std::vector<Change> diff(const Fabric& before, const Fabric& after);
+/// The same, where only these nodes of `after`, and nodes that are gone, have other cables than before.
+[[nodiscard]] std::vector<Change> diff(const Fabric& before, const Fabric& after,
+                                       std::span<const std::uint32_t> changed);
 
 }  // namespace ibf::fabric

@@ -2,6 +2,7 @@
 // looked at. Pure, by GUID, in GUID order.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,5 +16,7 @@ struct SlowLink {
     std::string text;  ///< one sentence: both ends, what it runs at, what it could
 };
 [[nodiscard]] std::vector<SlowLink> slow_links(const Fabric& fabric);
+/// Those with an end at one of these nodes.
+[[nodiscard]] std::vector<SlowLink> slow_links(const Fabric& fabric, std::span<const std::uint32_t> nodes);
 
 }  // namespace ibf::fabric

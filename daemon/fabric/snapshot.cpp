@@ -15,4 +15,9 @@ std::string_view to_string(SmMode mode) {
     return kNames[static_cast<std::size_t>(mode)];
 }
 
+std::string_view to_string(StandbyCopy::State state) {
+    constexpr std::array<std::string_view, 6> kNames{"off", "none", "reading", "current", "behind", "ended"};
+    return kNames[static_cast<std::size_t>(state)];
+}
+
 }  // namespace ibf::fabric

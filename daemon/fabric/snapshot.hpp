@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "daemon/fabric/sa_activity.hpp"
 #include "daemon/fabric/sa_tables.hpp"
 #include "mad/transactions.hpp"
+#include "routing/rebalance.hpp"
 #include "routing/routes.hpp"
 
 namespace ibf::fabric {
@@ -42,13 +44,14 @@ struct PhaseReport {
 
 struct SweepReport {
     std::uint64_t id = 0;
-    std::string scope;  ///< "full", "light", "reroute"
+    std::string scope;  ///< "full", "touched", "light"
     std::vector<std::string> reasons;
     base::WallTime started{};
     base::Duration time{};
     std::vector<PhaseReport> phases;
     std::uint64_t mads = 0;
     std::uint64_t lft_blocks_written = 0;
+    std::uint64_t lft_blocks_dropped = 0;  ///< safety writes: entries through drop first, besides the former
     std::uint64_t port_sets = 0;
     std::uint64_t lane_sets = 0;  ///< SL to VL mappings and VL arbitration that the routes needed
     std::uint64_t pkey_sets = 0;
@@ -67,6 +70,37 @@ struct Mastership {
     bool stuck = false;        ///< it answers, but its ActCount stands still
     base::Duration poll_interval{};
     std::uint32_t poll_misses = 0;
+};
+
+/// How far the tables in force have drifted from fresh ones.
+struct DriftReport {
+    std::optional<routing::Drift> drift;  ///< none: it could not be measured, the text says why
+    double limit = 1;                     ///< of drift->worst
+    std::string text;                     ///< one sentence: how far, and what is done about it
+};
+
+/// What a standby has of the master's memory.
+struct StandbyCopy {
+    enum class State : std::uint8_t {
+        off,      ///< not configured
+        none,     ///< nothing comes: the master is no ibfabricd that we are connected to
+        reading,  ///< the first of it is under way
+        current,  ///< all that clients were told
+        behind,   ///< clients were told something that is still to come
+        ended,    ///< the connection is gone
+    } state = State::off;
+    mad::Guid of{};  ///< the SM that it is of
+    std::string name;
+    base::Instant heard{};  ///< when something last came from it
+    std::string why;        ///< it ended
+};
+[[nodiscard]] std::string_view to_string(StandbyCopy::State state);
+
+/// Another ibfabricd with which a connection was made.
+struct PeerManager {
+    mad::Guid guid{};
+    std::string name;
+    std::vector<std::string> differences;  ///< of its configuration from ours; empty: none that matters
 };
 
 /// The state machine as the operator sees it.
@@ -91,6 +125,8 @@ struct Snapshot {
     mad::Lid sm_lid{};
     std::uint8_t sm_priority = 0;
     Mastership mastership;
+    StandbyCopy copy;                ///< of a standby
+    std::vector<PeerManager> peers;  ///< by GUID
     base::WallTime started{};
     std::shared_ptr<const Fabric> fabric;                 ///< null before the first discovery ended
     std::shared_ptr<const TopologyView> view;             ///< null before the first assignment
@@ -98,6 +134,7 @@ struct Snapshot {
     std::shared_ptr<const TopologyView> routes_for;  ///< on this; not `view` where no engine served since
     /// As acknowledged by the switches, by SwitchIndex of `view`: what is in force. Null rows: never written.
     std::vector<std::shared_ptr<const routing::LftRow>> programmed;
+    std::shared_ptr<const DriftReport> drift;          ///< null before it was first measured
     std::shared_ptr<const MulticastTables> multicast;  ///< null before the first was written
     std::shared_ptr<const Lanes> lanes;                ///< null before the survey of them began
     std::shared_ptr<const std::vector<HealthRow>> health;  ///< by port, then rule; null: all ports are well

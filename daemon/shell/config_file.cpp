@@ -157,6 +157,11 @@ void check_together(const toml::table& root, const DaemonConfig& config, ConfigP
     if (!config.sm.root_guid_file.empty() && !config.sm.routing.root_guids.empty()) {
         complain("routing", "root_guid_file", "roots and root_guid_file are both given: keep one of them");
     }
+    const ReplicaConfig& replica = config.replica;
+    if (replica.used() && (replica.certificate.empty() || replica.key.empty() || replica.ca.empty())) {
+        complain("replica", replica.listen.empty() ? "peers" : "listen",
+                 "copies go over TLS alone: give certificate, key and ca, too");
+    }
 }
 
 /// What toml++ 3.3 does not survive, said in its place; empty if there is none. It takes "a.a.a..." apart

@@ -24,6 +24,23 @@ inline constexpr std::string_view kConfigPath = "/etc/ibfabric/ibfabricd.toml";
 inline constexpr std::size_t kConfigBytesMax = 256 * 1024;
 inline constexpr std::size_t kLftsFileBytesMax = 2'000'000'000;
 
+/// What is done about a peer whose configuration differs in what should be the same.
+enum class OnDifference : std::uint8_t { warn, refuse };
+
+/// [replica]: copies of the master's memory, over TLS.
+struct ReplicaConfig {
+    std::string listen;              ///< "HOST:PORT"; empty: nothing listens
+    std::vector<std::string> peers;  ///< "HOST:PORT" of the other SMs, in any order; our own may be among them
+    std::string certificate;
+    std::string key;
+    std::string ca;
+    std::vector<std::string> names;  ///< of peers' certificates; empty: any that the CA certified
+    OnDifference on_difference = OnDifference::warn;
+    bool operator==(const ReplicaConfig&) const = default;
+
+    [[nodiscard]] bool used() const { return !listen.empty() || !peers.empty(); }
+};
+
 struct DaemonConfig {
     // [daemon]
     std::string port;       ///< "mlx5_0/1"; empty: the first that can serve
@@ -36,6 +53,8 @@ struct DaemonConfig {
     // [database]
     std::uint32_t database_queue_max = 4096;  ///< sweeps and events that may wait for the disk
     db::HistoryLimits history;
+
+    ReplicaConfig replica;
 
     // [sm] [ports] [routing] [mads]
     sm::SmConfig sm;

@@ -14,6 +14,8 @@
 
 #include "base/words.hpp"
 #include "daemon/shell/config_groups.hpp"
+#include "daemon/shell/config_health.hpp"
+#include "daemon/shell/config_replica.hpp"
 #include "daemon/shell/start_mark.hpp"
 #include "routing/preference_files.hpp"
 
@@ -60,28 +62,6 @@ std::optional<Duration> parse_duration(std::string_view text) {
     return std::nullopt;
 }
 
-std::string toml_string(std::string_view text) {
-    std::string out = "\"";
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (c == '"' || c == '\\') {
-            out += '\\';
-            out += c;
-        } else if (byte < 0x20 || byte == 0x7F) {
-            out += fmt::format("\\u{:04x}", byte);
-        } else {
-            out += c;
-        }
-    }
-    return out + '"';
-}
-
-std::string toml_list(const std::vector<std::string>& words) {
-    std::vector<std::string> items;
-    std::transform(words.begin(), words.end(), std::back_inserter(items), toml_string);
-    return fmt::format("[{}]", fmt::join(items, ", "));
-}
-
 struct Name {
     std::string section;
     std::string key;
@@ -96,6 +76,8 @@ auto& part(Config& config) {
         return config.history;
     } else if constexpr (std::is_same_v<Owner, sm::SmConfig>) {
         return config.sm;
+    } else if constexpr (std::is_same_v<Owner, ReplicaConfig>) {
+        return config.replica;
     } else if constexpr (std::is_same_v<Owner, routing::RouteOptions>) {
         return config.sm.routing;
     } else if constexpr (std::is_same_v<Owner, routing::Preferences>) {
@@ -112,17 +94,14 @@ auto& part(Config& config) {
 
 OptionInfo describe(Name name, std::string type, std::string range, std::string help) {
     OptionInfo info;
-    info.at_start_only = name.section == "daemon" ? name.key != "log_level" : name.section == "database";
+    info.at_start_only = name.section == "daemon" ? name.key != "log_level"
+                                                  : name.section == "database" || name.section == "replica";
     info.section = std::move(name.section);
     info.key = std::move(name.key);
     info.type = std::move(type);
     info.range = std::move(range);
     info.help = std::move(help);
     return info;
-}
-
-std::string wrong_type(const OptionInfo& info, const ConfigValue& given) {
-    return fmt::format("{} is {}: expected {}, {}", info.key, type_name(given), info.type, info.range);
 }
 
 template <class Owner, class Member>
@@ -290,9 +269,9 @@ struct Word {
     Enum means;
 };
 
-/// One of a few words. `at` finds what they mean in a configuration.
-template <class Enum, class At>
-ConfigOption word_at(Name name, std::vector<Word<Enum>> words, std::string help, At at) {
+/// One of a few words.
+template <class Owner, class Enum>
+ConfigOption word(Name name, std::vector<Word<Enum>> words, std::string help, Enum Owner::*member) {
     std::vector<std::string> names;
     std::transform(words.begin(), words.end(), std::back_inserter(names),
                    [](const Word<Enum>& one) { return one.name; });
@@ -312,36 +291,14 @@ ConfigOption word_at(Name name, std::vector<Word<Enum>> words, std::string help,
                                         fmt::format("{} = {} is unknown; {}", info.key, quote(*text),
                                                     suggestion(*text, names, "there are")));
                 }
-                at(config) = found->means;
+                part<Owner>(config).*member = found->means;
             },
             [=](const DaemonConfig& config) {
-                const auto found = std::find_if(words.begin(), words.end(),
-                                                [&](const Word<Enum>& one) { return one.means == at(config); });
+                const auto found = std::find_if(words.begin(), words.end(), [&](const Word<Enum>& one) {
+                    return one.means == part<Owner>(config).*member;
+                });
                 return toml_string(found == words.end() ? std::string_view{} : std::string_view(found->name));
             }};
-}
-
-template <class Owner, class Enum>
-ConfigOption word(Name name, std::vector<Word<Enum>> words, std::string help, Enum Owner::*member) {
-    return word_at(std::move(name), std::move(words), std::move(help),
-                   [member](auto& config) -> auto& { return part<Owner>(config).*member; });
-}
-
-/// Calls `each` with every string of a list; says what is wrong with the list or an element.
-void read_strings(const OptionInfo& info, const ConfigValue& given, ConfigProblems& problems,
-                  const std::function<void(const ConfigValue&, const std::string&)>& each) {
-    const auto* list = given.as<ConfigValue::List>();
-    if (list == nullptr) {
-        return problems.add(given.at, wrong_type(info, given));
-    }
-    for (const ConfigValue& element : *list) {
-        if (const auto* word = element.as<std::string>()) {
-            each(element, *word);
-        } else {
-            problems.add(element.at, fmt::format("{} has {} in its list: expected strings, {}", info.key,
-                                                 type_name(element), info.range));
-        }
-    }
 }
 
 struct Flag {
@@ -468,6 +425,9 @@ bool anything(std::string_view) {
 bool absolute_path(std::string_view path) {
     return path.starts_with('/');
 }
+bool absolute_path_or_empty(std::string_view path) {
+    return path.empty() || absolute_path(path);
+}
 /// Empty, or DEVICE or DEVICE/PORT with a port number.
 bool port_name(std::string_view name) {
     if (name.empty()) {
@@ -540,6 +500,11 @@ std::vector<ConfigOption> sm_options() {
                  "An SM that has vanished must stay so long before it is handed over to, twice as long each "
                  "further time.",
                  &SmConfig::hand_over_hold),
+        word({"sm", "reregister"},
+             {{"moved", sm::Reregister::moved}, {"lost", sm::Reregister::lost}},
+             "Whom a take-over asks to register anew: everybody whose SM has another LID now, since few "
+             "drivers tell their clients of that, or only those of whom a copy lacks something.",
+             &SmConfig::reregister),
         bits64({"sm", "sa_key"},
                "SA_Key; a client that shows it is trusted, one that shows another gets no answer.",
                &SmConfig::sa_key),
@@ -595,40 +560,12 @@ std::vector<ConfigOption> ports_options() {
     };
 }
 
-/// What is done with the link of a port that is ill, by the rule that it is ill by.
-ConfigOption health_option(fabric::HealthRule rule, std::string help) {
-    using fabric::HealthAction;
-    std::vector<Word<HealthAction>> words;
-    for (const HealthAction action : {HealthAction::report, HealthAction::isolate, HealthAction::disable}) {
-        words.push_back({std::string(fabric::to_string(action)), action});
-    }
-    std::string key(fabric::to_string(rule));
-    std::replace(key.begin(), key.end(), '-', '_');
-    return word_at({"health", std::move(key)}, std::move(words), std::move(help), [rule](auto& config) -> auto& {
-        return config.sm.health.actions[static_cast<std::size_t>(rule)];
-    });
-}
-
-/// The marks are those of kHealthRules; ibfabricd.conf(5) has them too.
 std::vector<ConfigOption> health_options() {
-    using fabric::HealthRule;
-    return {
-        health_option(HealthRule::babbling,
-                      "A port of which 10 traps 129-131 came within 5 minutes; it is disabled, if that is asked "
-                      "for, at 250."),
-        health_option(HealthRule::flapping, "A link that changed its state 10 times within 15 minutes."),
-        health_option(HealthRule::rebooting,
-                      "A port that came without its addresses more than 10 times within 15 minutes."),
-        health_option(HealthRule::init, "A port that 5 of 10 sweeps left in Init."),
-        health_option(HealthRule::silent, "A port behind which nobody answered in 5 of 7 sweeps."),
-        health_option(HealthRule::set_errors, "A port that 5 of 10 sweeps could not set up."),
-        health_option(HealthRule::illegal,
-                      "A port behind which somebody said what cannot be in 3 of 10 sweeps."),
-        health_option(HealthRule::manual, "A port that an operator named: 'ibfabric health --set'."),
-        duration({"health", "quarantine"}, seconds{1}, hours{24},
-                 "How long a port is ill at least; twice as long with each relapse, to 16 times.",
-                 &sm::HealthPolicy::quarantine),
-    };
+    std::vector<ConfigOption> options = health_action_options();
+    options.push_back(duration({"health", "quarantine"}, seconds{1}, hours{24},
+                               "How long a port is ill at least; twice as long with each relapse, to 16 times.",
+                               &sm::HealthPolicy::quarantine));
+    return options;
 }
 
 std::vector<ConfigOption> routing_options() {
@@ -664,6 +601,17 @@ std::vector<ConfigOption> routing_options() {
              "others, share traffic out by the rates "
              "of links, or avoid them where there is another way.",
              &routing::Preferences::slow_links),
+        integer({"routing", "drift_max"}, 1, 10'000,
+                "Percent that the busiest link may carry beyond what it would with fresh tables. Above that "
+                "tables are re-balanced.",
+                &sm::SmConfig::drift_max),
+        integer({"routing", "rebalance_blocks"}, 0, 65'536,
+                "Table blocks that a step of re-balancing moves at most, once a second; 0: drift is measured "
+                "and told, nothing is moved.",
+                &sm::SmConfig::rebalance_blocks),
+        duration({"routing", "rebalance_quiet"}, seconds{1}, hours{24},
+                 "So long nothing must have been set up before drift is measured.",
+                 &sm::SmConfig::rebalance_quiet),
     };
     for (const routing::PreferenceFile& file : routing::preference_files()) {
         options.push_back(text({"routing", std::string(file.option)}, kPathMax, path_range,
@@ -702,14 +650,38 @@ std::vector<ConfigOption> sa_options() {
     };
 }
 
+std::vector<ConfigOption> replica_options() {
+    constexpr std::size_t kListenMax = 300;
+    const std::string file = "an absolute path; empty: none";
+    return {
+        text({"replica", "listen"}, kListenMax, "HOST:PORT, [IPv6]:PORT; empty: nothing listens",
+             "Where standbys fetch their copies, by TLS alone.", &ReplicaConfig::listen, host_and_port_or_empty),
+        peers_option(),
+        text({"replica", "certificate"}, kPathMax, file,
+             "PEM; of this SM, with what leads to the CA. Good for both sides of a connection.",
+             &ReplicaConfig::certificate, absolute_path_or_empty),
+        text({"replica", "key"}, kPathMax, file, "PEM; its private key, which nobody else may read.",
+             &ReplicaConfig::key, absolute_path_or_empty),
+        text({"replica", "ca"}, kPathMax, file,
+             "PEM; the CA that certified the SMs, best one that certifies nothing else.", &ReplicaConfig::ca,
+             absolute_path_or_empty),
+        peer_names_option(),
+        word({"replica", "on_difference"},
+             {{"warn", OnDifference::warn}, {"refuse", OnDifference::refuse}},
+             "What is done about a peer whose partitions, groups, keys, LMC, ports or routing are "
+             "configured otherwise: both sides say so, or there is no copy either.",
+             &ReplicaConfig::on_difference),
+    };
+}
+
 std::vector<ConfigOption> multicast_options() {
     return {groups_option()};
 }
 
 std::vector<ConfigOption> build_options() {
     std::vector<ConfigOption> all;
-    for (auto* options : {daemon_options, database_options, sm_options, sa_options, multicast_options,
-                          ports_options, health_options, routing_options, mads_options}) {
+    for (auto* options : {daemon_options, database_options, sm_options, replica_options, sa_options,
+                          multicast_options, ports_options, health_options, routing_options, mads_options}) {
         std::vector<ConfigOption> section = options();
         std::move(section.begin(), section.end(), std::back_inserter(all));
     }
@@ -740,6 +712,48 @@ std::string ConfigProblems::to_string(const std::string& origin) const {
             fmt::format("{}:{}:{}: {}", origin, problem.at.line, problem.at.column, problem.text));
     }
     return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+std::string toml_string(std::string_view text) {
+    std::string out = "\"";
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (c == '"' || c == '\\') {
+            out += '\\';
+            out += c;
+        } else if (byte < 0x20 || byte == 0x7F) {
+            out += fmt::format("\\u{:04x}", byte);
+        } else {
+            out += c;
+        }
+    }
+    return out + '"';
+}
+
+std::string toml_list(const std::vector<std::string>& words) {
+    std::vector<std::string> items;
+    std::transform(words.begin(), words.end(), std::back_inserter(items), toml_string);
+    return fmt::format("[{}]", fmt::join(items, ", "));
+}
+
+std::string wrong_type(const OptionInfo& info, const ConfigValue& given) {
+    return fmt::format("{} is {}: expected {}, {}", info.key, type_name(given), info.type, info.range);
+}
+
+void read_strings(const OptionInfo& info, const ConfigValue& given, ConfigProblems& problems,
+                  const std::function<void(const ConfigValue&, const std::string&)>& each) {
+    const auto* list = given.as<ConfigValue::List>();
+    if (list == nullptr) {
+        return problems.add(given.at, wrong_type(info, given));
+    }
+    for (const ConfigValue& element : *list) {
+        if (const auto* word = element.as<std::string>()) {
+            each(element, *word);
+        } else {
+            problems.add(element.at, fmt::format("{} has {} in its list: expected strings, {}", info.key,
+                                                 type_name(element), info.range));
+        }
+    }
 }
 
 std::string_view type_name(const ConfigValue& value) {

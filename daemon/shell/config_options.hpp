@@ -74,6 +74,12 @@ struct ConfigOption {
 
 [[nodiscard]] const std::vector<ConfigOption>& config_option_table();
 
+[[nodiscard]] std::string toml_string(std::string_view text);
+[[nodiscard]] std::string toml_list(const std::vector<std::string>& words);
+[[nodiscard]] std::string wrong_type(const OptionInfo& info, const ConfigValue& given);
+/// Calls `each` with every string of a list; says what is wrong with the list or an element.
+void read_strings(const OptionInfo& info, const ConfigValue& given, ConfigProblems& problems,
+                  const std::function<void(const ConfigValue&, const std::string&)>& each);
 /// "an integer", "a list", ...
 [[nodiscard]] std::string_view type_name(const ConfigValue& value);
 using base::quote;

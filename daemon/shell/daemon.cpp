@@ -1,6 +1,7 @@
 #include "daemon/shell/daemon.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
@@ -22,6 +23,7 @@ using fabric::SmMode;
 
 constexpr base::Duration kWaitForPort = std::chrono::seconds{1};
 constexpr base::Duration kFlushAtStop = std::chrono::seconds{10};
+constexpr base::Duration kFlushToPeers = std::chrono::seconds{1};
 constexpr base::Duration kAbortsTogether = std::chrono::minutes{10};  ///< those that make a crash loop
 constexpr std::size_t kCommandsWaiting = 256;
 
@@ -55,6 +57,7 @@ Daemon::Daemon(DaemonOptions options) : options_(std::move(options)) {}
 
 Daemon::~Daemon() {
     // Producers first, then what they post into.
+    replica_.reset();
     api_.reset();
     if (sa_) {
         sa_->stop();  // it sends by the transport, whose thread posts to it until the transport is gone
@@ -62,6 +65,7 @@ Daemon::~Daemon() {
     transport_.reset();
     sa_.reset();
     router_.reset();
+    balancer_.reset();
     writer_.reset();
 }
 
@@ -80,6 +84,7 @@ base::Result<void> Daemon::prepare() {
     loop_->watch(received_.wake_fd(), [this] { on_mads(); });
     loop_->watch(events_.wake_fd(), [this] { on_events(); });
     loop_->watch(requests_.wake_fd(), [this] { on_requests(); });
+    loop_->watch(copies_.wake_fd(), [this] { on_copies(); });
     loop_->watch(lost_.wake_fd(), [this] { on_transport_lost(); });
     if (auto opened = open_database(); !opened) {
         return opened;
@@ -87,6 +92,9 @@ base::Result<void> Daemon::prepare() {
     open_mark();
     open_starts();
     router_ = std::make_unique<RouteWorker>([this](core::RoutesReady ready) {
+        IBF_CHECK(events_.push(core::Event{std::move(ready)}), "the event mailbox is full");
+    });
+    balancer_ = std::make_unique<RebalanceWorker>([this](core::RebalanceReady ready) {
         IBF_CHECK(events_.push(core::Event{std::move(ready)}), "the event mailbox is full");
     });
     show_waiting("starting");
@@ -287,6 +295,8 @@ void Daemon::try_transport() {
 void Daemon::begin() {
     const mad::LocalPort local = transport_->local_port();
     core::CoreStart start;
+    start_replica(stored_);
+    start.copies = replica_ != nullptr;
     start.sm.config = std::make_shared<const sm::SmConfig>(options_.config.sm);
     start.sm.stored = std::move(stored_);
     start.sm.local = local;
@@ -391,6 +401,47 @@ void Daemon::on_events() {
     after();
 }
 
+void Daemon::on_copies() {
+    copies_.drain(copy_batch_);
+    for (core::Event& event : copy_batch_) {
+        handle(std::move(event));
+    }
+    after();
+}
+
+void Daemon::start_replica(const db::Stored& stored) {
+    if (!options_.config.replica.used()) {
+        return;
+    }
+    std::array<char, 256> host{};
+    if (::gethostname(host.data(), host.size() - 1) != 0 || host[0] == 0) {
+        host = {'a', 'n', ' ', 'S', 'M'};
+    }
+    replica_ = std::make_unique<Replica>(
+        options_.config.replica,
+        ReplicaIdentity{{transport_->local_port().port_guid, host.data()}, core::config_digests(options_.config.sm)},
+        held_by(stored), stored.sa_edition.value_or(core::kEditionUnknown),
+        [this](core::Event&& event) { return copies_.push(std::move(event)); });
+}
+
+/// Whose copy is wanted stays the same while it is looked for who is master now.
+void Daemon::stand_for_peers(const fabric::Snapshot& snapshot) {
+    if (!replica_) {
+        return;
+    }
+    ReplicaStanding standing = standing_;
+    standing.is_master = snapshot.mastership.state == mad::SmState::master && !core_->takes_copies();
+    if (standing.is_master) {
+        standing.followed = {};
+    } else if (snapshot.mastership.state == mad::SmState::standby) {
+        standing.followed = snapshot.mastership.polled;
+    }
+    if (standing != standing_) {
+        standing_ = standing;
+        replica_->stand(standing);
+    }
+}
+
 /// The adapter is gone, or its driver was loaded anew: what we hold will never work again. The service
 /// manager starts us afresh, and a start waits for the port.
 void Daemon::on_transport_lost() {
@@ -424,12 +475,20 @@ void Daemon::execute() {
             }
         } else if (auto* job = std::get_if<sm::ComputeRoutes>(&effect)) {
             router_->post(std::move(*job));
+        } else if (auto* balance = std::get_if<sm::Rebalance>(&effect)) {
+            balancer_->post(std::move(*balance));
         } else if (auto* persist = std::get_if<sm::Persist>(&effect)) {
+            if (replica_) {
+                replica_->changed(persist->batch);
+            }
             if (writer_) {
                 writer_->post(std::move(persist->batch));
             }
         } else if (const auto* mark = std::get_if<sm::MarkEdition>(&effect)) {
             set_mark(mark->edition);
+            if (replica_) {
+                replica_->told(mark->edition, mark->client);
+            }
         } else if (auto* announce = std::get_if<sm::Announce>(&effect)) {
             log(level_of(announce->event.severity), "{}: {}", announce->event.kind, announce->event.text);
         } else if (auto* progress = std::get_if<sm::Progress>(&effect)) {
@@ -462,6 +521,7 @@ void Daemon::after() {
     show(core_->snapshot(base::monotonic_now()));
     const auto snapshot = shown();
     sa_->show(snapshot);
+    stand_for_peers(*snapshot);
     for (mad::WireMad& mad : std::exchange(sa_sends_, {})) {
         send(std::move(mad));
     }
@@ -572,6 +632,9 @@ void Daemon::reload() {
             log(LogLevel::warning, "reload: {} takes a restart to change", key);
         }
         options_.config.sm = loaded->sm;
+        if (replica_) {
+            replica_->reload(core::config_digests(loaded->sm));
+        }
         if (sa_) {
             sa_->replace_config(core::sa_config(options_.config.sm));
         }
@@ -591,6 +654,9 @@ void Daemon::stop() {
         core_->stop(base::monotonic_now(), effects_);
         execute();
         static_cast<void>(transport_->set_is_sm(false));
+    }
+    if (replica_ && !replica_->flush(kFlushToPeers)) {
+        log(LogLevel::warning, "replica: a standby did not take everything in time");
     }
     if (writer_ && !writer_->flush(kFlushAtStop)) {
         log(LogLevel::warning,

@@ -18,6 +18,7 @@
 #include "daemon/shell/api_server.hpp"
 #include "daemon/shell/config_file.hpp"
 #include "daemon/shell/event_loop.hpp"
+#include "daemon/shell/replica.hpp"
 #include "daemon/shell/route_worker.hpp"
 #include "daemon/shell/sa_worker.hpp"
 #include "daemon/shell/start_mark.hpp"
@@ -64,6 +65,9 @@ private:
     void on_requests();
     void on_signal(int number);
     void on_deadline();
+    void on_copies();
+    void start_replica(const db::Stored& stored);
+    void stand_for_peers(const fabric::Snapshot& snapshot);
     void on_transport_lost();
     void take_command(api::AdminCommand command);
     void database_state(std::string text);
@@ -85,6 +89,7 @@ private:
     base::Mailbox<mad::WireMad> received_{1U << 16U};
     base::Mailbox<core::Event> events_{4096};
     base::Mailbox<core::SaRequested> requests_{1U << 16U};
+    base::Mailbox<core::Event> copies_{1U << 16U};         ///< what peers tell
     base::Mailbox<std::string> lost_{1};                   ///< why the transport will never work again
     std::mutex commands_mutex_;                            ///< of the next
     std::set<api::AdminCommand> commands_waiting_;
@@ -95,15 +100,19 @@ private:
     db::Stored stored_;
     std::string database_text_ = "ok";
     std::unique_ptr<RouteWorker> router_;
+    std::unique_ptr<RebalanceWorker> balancer_;
     std::unique_ptr<ApiServer> api_;
     std::unique_ptr<mad::Transport> transport_;
     std::unique_ptr<SaWorker> sa_;
+    std::unique_ptr<Replica> replica_;  ///< null: not configured
+    ReplicaStanding standing_;          ///< as it was told last
     std::unique_ptr<core::Core> core_;
     core::Effects effects_;
     std::vector<core::Event> failed_sends_;
     std::vector<mad::WireMad> sa_sends_;  ///< leave when readers know what they answer
     std::vector<mad::WireMad> mad_batch_;
     std::vector<core::Event> event_batch_;
+    std::vector<core::Event> copy_batch_;
     std::vector<core::SaRequested> request_batch_;
     /// The newest copy of a snapshot that has the SA's counters, for the API.
     struct WithActivity {

@@ -3,27 +3,44 @@
 #include "base/log.hpp"
 
 namespace ibf::shell {
+namespace {
 
-RouteWorker::RouteWorker(std::function<void(core::RoutesReady)> done) : jobs_(16), done_(std::move(done)) {
+core::RoutesReady answer(const sm::ComputeRoutes& job) {
+    return {job.epoch, routing::route(job.view->topology, job.previous.get(), job.options)};
+}
+
+core::RebalanceReady answer(const sm::Rebalance& job) {
+    return {job.question, routing::rebalance_step(job.view->topology, job.in_force->routes, job.plan,
+                                                  job.options, job.limits)};
+}
+
+}  // namespace
+
+template <class Job, class Ready>
+JobWorker<Job, Ready>::JobWorker(std::function<void(Ready)> done) : jobs_(16), done_(std::move(done)) {
     thread_ = std::thread([this] {
-        std::vector<sm::ComputeRoutes> batch;
+        std::vector<Job> batch;
         while (jobs_.wait(batch)) {
-            const sm::ComputeRoutes& job = batch.back();
-            done_({job.epoch, routing::route(job.view->topology, job.previous.get(), job.options)});
+            done_(answer(batch.back()));
             batch.clear();
         }
     });
 }
 
-RouteWorker::~RouteWorker() {
+template <class Job, class Ready>
+JobWorker<Job, Ready>::~JobWorker() {
     jobs_.close();
     thread_.join();
 }
 
-void RouteWorker::post(sm::ComputeRoutes job) {
+template <class Job, class Ready>
+void JobWorker<Job, Ready>::post(Job job) {
     if (!jobs_.push(std::move(job))) {
         base::log(base::LogLevel::error, "the routing thread does not keep up: a job was refused");
     }
 }
+
+template class JobWorker<sm::ComputeRoutes, core::RoutesReady>;
+template class JobWorker<sm::Rebalance, core::RebalanceReady>;
 
 }  // namespace ibf::shell

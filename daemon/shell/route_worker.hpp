@@ -1,5 +1,6 @@
-// DOC: routes are computed here, off the loop: one thread that takes jobs and posts results; a newer job
-// makes an older one that has not begun pointless, and it is dropped.
+// DOC: routes are computed here, off the loop: threads that take jobs and post results; a newer job makes an
+// older one that has not begun pointless, and it is dropped. What traffic waits for and what nobody waits for
+// are two workers: a lost link does not queue behind the measuring of drift.
 #pragma once
 
 #include <functional>
@@ -11,20 +12,28 @@
 
 namespace ibf::shell {
 
-class RouteWorker {
+/// One thread that turns jobs into results. REQUIRES an `answer(const Job&)` in route_worker.cpp.
+template <class Job, class Ready>
+class JobWorker {
 public:
     /// `done` is called from the worker's thread and must only pass the result on.
-    explicit RouteWorker(std::function<void(core::RoutesReady)> done);
-    ~RouteWorker();  ///< waits for the job under way
-    RouteWorker(const RouteWorker&) = delete;
-    RouteWorker& operator=(const RouteWorker&) = delete;
+    explicit JobWorker(std::function<void(Ready)> done);
+    ~JobWorker();  ///< waits for the job under way
+    JobWorker(const JobWorker&) = delete;
+    JobWorker& operator=(const JobWorker&) = delete;
 
-    void post(sm::ComputeRoutes job);
+    void post(Job job);
 
 private:
-    base::Mailbox<sm::ComputeRoutes> jobs_;
-    std::function<void(core::RoutesReady)> done_;
+    base::Mailbox<Job> jobs_;
+    std::function<void(Ready)> done_;
     std::thread thread_;
 };
+
+using RouteWorker = JobWorker<sm::ComputeRoutes, core::RoutesReady>;
+using RebalanceWorker = JobWorker<sm::Rebalance, core::RebalanceReady>;
+
+extern template class JobWorker<sm::ComputeRoutes, core::RoutesReady>;
+extern template class JobWorker<sm::Rebalance, core::RebalanceReady>;
 
 }  // namespace ibf::shell

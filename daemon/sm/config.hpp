@@ -24,6 +24,12 @@ enum class HandOver : std::uint8_t {
     never,     ///< not at all: mastership moves when the master dies, or when two masters meet
 };
 
+/// Whom a take-over asks to register anew.
+enum class Reregister : std::uint8_t {
+    moved,  ///< everybody whose SM has another LID now: few drivers tell their clients of that
+    lost,   ///< only where it is not known what clients left with the master before
+};
+
 struct SmConfig {
     // [sm]
     std::uint64_t subnet_prefix = 0xfe80000000000000ULL;
@@ -32,6 +38,7 @@ struct SmConfig {
     base::Duration poll_interval = std::chrono::seconds{1};  ///< a standby asks the master so often
     std::uint32_t poll_misses = 3;                           ///< so many unanswered in a row: it is dead
     HandOver hand_over = HandOver::priority;
+    Reregister reregister = Reregister::moved;
     base::Duration hand_over_hold = std::chrono::seconds{60};  ///< an SM that vanished must first stay so long
     std::uint64_t sa_key = 1;  ///< who shows it to the SA sees member lists and keys
     std::uint8_t lmc = 0;      ///< 0..7
@@ -68,6 +75,9 @@ struct SmConfig {
     std::string root_guid_file;
     std::string lfts_file;
     routing::PreferencePaths preference_files;
+    std::uint32_t drift_max = 20;          ///< percent that the busiest link may carry beyond fresh tables'
+    std::uint32_t rebalance_blocks = 256;  ///< LFT blocks that one step moves at most; 0: none is moved
+    base::Duration rebalance_quiet = std::chrono::seconds{60};  ///< from the last set-up to the first step
 
     // [mads]
     mad::TransactionLimits mads;

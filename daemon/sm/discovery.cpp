@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "base/check.hpp"
 #include "daemon/sm/election.hpp"
@@ -43,8 +44,12 @@ Discovery::Discovery(DiscoveryInput input, base::Instant now)
             previous_by_guid_.emplace(input_.previous->nodes[n].guid().value(), n);
         }
     }
-    probes_.push_back(Probe{PortRef{}, mad::DrPath{}, true, false, {}});
-    ask(Ask::node_info, 0, mad::PortNum{}, mad::DrPath{}, mad::Attribute::node_info, 0);
+    if (input_.touched) {
+        begin_with_previous();
+    } else {
+        probes_.push_back(Probe{PortRef{}, mad::DrPath{}, true, false, {}});
+        ask(Ask::node_info, 0, mad::PortNum{}, mad::DrPath{}, mad::Attribute::node_info, 0);
+    }
 }
 
 void Discovery::ask(Ask what, std::uint32_t index, mad::PortNum port, const mad::DrPath& path,
@@ -66,7 +71,7 @@ void Discovery::ask(Ask what, std::uint32_t index, mad::PortNum port, const mad:
 }
 
 std::optional<mad::Request> Discovery::next() {
-    while (!waiting_.empty()) {
+    while (may_ask()) {
         mad::Request request = std::move(waiting_.front());
         waiting_.pop_front();
         const Tag tag = Tag::unpack(request.tag);
@@ -112,6 +117,9 @@ void Discovery::close(Probe& probe) {
 }
 
 bool Discovery::done(base::Instant now) const {
+    if (!contradiction_.empty()) {
+        return true;
+    }
     if (open_others_ > 0 || open_dear_ > 0 || !waiting_.empty()) {
         return false;
     }
@@ -263,6 +271,7 @@ void Discovery::on_new_node(const Probe& probe, const mad::NodeInfo& info) {
         ask(Ask::node_description, index, mad::PortNum{}, probe.path, mad::Attribute::node_description, 0);
     }
     if (info.type == mad::NodeType::switch_) {
+        extent_.same_owners = false;
         if (probe.from.node != kNoNode) {
             link(probe.from, {index, info.local_port});
         }
@@ -274,6 +283,7 @@ void Discovery::on_new_node(const Probe& probe, const mad::NodeInfo& info) {
 
 void Discovery::attach_end_port(std::uint32_t node, const Probe& probe, const mad::NodeInfo& info) {
     Port& port = fabric_.nodes[node].ports[info.local_port.value()];
+    extent_.same_owners = false;
     port.guid = info.port_guid;
     port.path = probe.path;
     port_by_guid_.emplace(info.port_guid.value(), PortRef{node, info.local_port});
@@ -307,7 +317,11 @@ void Discovery::on_known_switch(const Probe& probe, const mad::NodeInfo& info, s
         return;  // both ends asked at once and agree
     }
     if (peer_there.node == kNoNode && peer_here.node == kNoNode) {
-        return link(probe.from, there);
+        link(probe.from, there);
+        return owe(node);
+    }
+    if (input_.touched) {
+        return contradict(fmt::format("two cables claim {}", place(there)));
     }
     // Two claims on one port: ask through the known switch who really is at that port.
     Probe verify{probe.from, fabric_.nodes[node].path, true, true, there};
@@ -387,6 +401,9 @@ void Discovery::read_switch(std::uint32_t node) {
 void Discovery::on_switch_info(std::uint32_t node, const mad::Completion& completion) {
     Node& item = fabric_.nodes[node];
     if (completion.kind != mad::Completion::Kind::reply) {
+        if (input_.touched) {
+            return contradict(fmt::format("{} does not answer", place({node, mad::PortNum{0}})));
+        }
         Probe lost{item.ports[item.info.local_port.value()].peer, item.path, false, false, {}};
         incomplete_ = true;
         if (lost.from.node != kNoNode) {
@@ -396,7 +413,10 @@ void Discovery::on_switch_info(std::uint32_t node, const mad::Completion& comple
         }
         return;
     }
-    item.switch_info = mad::decode_switch_info(completion.data);
+    const auto before = std::exchange(item.switch_info, mad::decode_switch_info(completion.data));
+    if (has_nothing_to_tell(node, before)) {
+        return;
+    }
     if (!item.switch_info->port_state_change) {
         return ask_port_info(node, mad::PortNum{0});
     }
@@ -444,6 +464,9 @@ void Discovery::on_port_info(PortRef ref, const mad::Completion& completion) {
         if (extended) {
             return;  // the device refuses the bit: what the plain question brought stands
         }
+        if (input_.touched) {
+            return contradict(fmt::format("{} does not answer", place(ref)));
+        }
         incomplete_ = true;
         if (!node.is_switch()) {
             Probe lost{port.peer, port.path, false, false, {}};
@@ -459,6 +482,7 @@ void Discovery::on_port_info(PortRef ref, const mad::Completion& completion) {
     const bool fdr10 = port.info.fdr10_active;
     port.info = mad::decode_port_info(completion.data);
     port.known = true;
+    port.usable = true;
     if (extended) {
         port.info.fdr10_active =
             fdr10;  // the vendor's answer, which may have come first, is not on this wire
@@ -481,6 +505,9 @@ void Discovery::on_port_info(PortRef ref, const mad::Completion& completion) {
 
 void Discovery::on_switch_port(PortRef ref) {
     const Port& port = fabric_.port(ref);
+    if (port.peer.node != kNoNode && !same_cable(ref)) {
+        part(ref);
+    }
     if (port.info.linked() && port.info.state >= mad::PortState::init && port.peer.node == kNoNode) {
         explore(ref);
     }
@@ -489,6 +516,9 @@ void Discovery::on_switch_port(PortRef ref) {
 void Discovery::on_end_port(PortRef ref) {
     const Node& node = fabric_.nodes[ref.node];
     const Port& port = fabric_.port(ref);
+    if (ref == fabric_.local && !node.is_switch() && !same_cable(ref)) {
+        return contradict("our own cable was touched");
+    }
     if (node.is_switch()) {
         ask_ports(ref.node);
     } else if (!port.info.linked() || port.info.state < mad::PortState::init) {
@@ -541,6 +571,7 @@ void Discovery::ask_pkeys(std::uint32_t node, mad::PortNum port) {
         holder.pkeys = keys;
         return;
     }
+    holder.pkeys.clear();
     if (item.info.partition_cap > 0) {
         ask_pkey_block(node, port, 0);
     }
@@ -573,6 +604,7 @@ void Discovery::on_pkeys(PortRef ref, const mad::Completion& completion) {
 void Discovery::ask_sm(std::uint32_t node, mad::PortNum port) {
     const Node& item = fabric_.nodes[node];
     const Port& holder = item.ports[port.value()];
+    std::erase_if(fabric_.sms, [&](const fabric::OtherSm& sm) { return sm.at == PortRef{node, port}; });
     if (!holder.info.is_sm() || fabric::lid_owner(item, port) == input_.own_port_guid ||
         fabric_.local == PortRef{node, port}) {
         return;
@@ -606,11 +638,21 @@ void Discovery::on_sm_info(PortRef ref, const mad::Completion& completion) {
 void Discovery::link(PortRef a, PortRef b) {
     fabric_.port(a).peer = b;
     fabric_.port(b).peer = a;
+    if (input_.touched) {
+        linked_.insert({a, b});
+        fresh_.insert({a.node, b.node});
+        ways_changed_ = true;
+    }
 }
 
 void Discovery::unlink(PortRef a) {
     const PortRef b = fabric_.port(a).peer;
     fabric_.port(a).peer = {};
+    if (input_.touched) {
+        fresh_.insert(a.node);
+        fresh_.insert(b.node == kNoNode ? a.node : b.node);
+        ways_changed_ = true;
+    }
     if (b.node != kNoNode && fabric_.port(b).peer == a) {
         fabric_.port(b).peer = {};
     }
@@ -639,6 +681,9 @@ void Discovery::isolate(IsolationReason reason, const Probe& probe, mad::Guid gu
 }
 
 void Discovery::isolate_duplicate(const Probe& probe, const mad::NodeInfo& info, std::uint32_t incumbent) {
+    if (input_.touched) {
+        return contradict(fmt::format("two devices have the GUID {}", info.node_guid));
+    }
     const Node& first = fabric_.nodes[incumbent];
     const mad::DrPath& path = first.is_switch() || info.local_port.value() >= first.ports.size() ||
                                       first.ports[info.local_port.value()].path.hops == 0
@@ -659,7 +704,12 @@ void Discovery::close_open_probes() {
 }
 
 void Discovery::check_links() {
-    for (std::uint32_t n = 0; n < fabric_.nodes.size(); ++n) {
+    std::vector<std::uint32_t> nodes = extent_.nodes;
+    if (!input_.touched) {
+        nodes.resize(fabric_.nodes.size());
+        std::iota(nodes.begin(), nodes.end(), 0U);
+    }
+    for (const std::uint32_t n : nodes) {
         for (std::size_t p = 1; p < fabric_.nodes[n].ports.size(); ++p) {
             const Port& port = fabric_.nodes[n].ports[p];
             if (port.peer.node == kNoNode) {
@@ -688,9 +738,17 @@ const Node* Discovery::previous_node(mad::Guid guid) const {
 }
 
 Discovery::Result Discovery::take() {
-    close_open_probes();
-    check_links();
-    return {std::move(fabric_), std::move(change_unread_), std::move(reset_), incomplete_};
+    if (contradiction_.empty()) {
+        close_open_probes();
+        drop_unreached();
+        check_links();
+    }
+    Result result{std::move(fabric_), {},          std::move(change_unread_),
+                  std::move(reset_),  incomplete_, std::move(contradiction_)};
+    if (input_.touched) {
+        result.extent = std::move(extent_);
+    }
+    return result;
 }
 
 }  // namespace ibf::sm

@@ -13,6 +13,10 @@ struct Line {
                            effect.view->topology.switches.size(), effect.view->topology.end_ports.size(),
                            effect.previous ? ", keeping what is legal" : "");
     }
+    std::string operator()(const Rebalance& effect) const {
+        return fmt::format("re-balance question {}{}", effect.question,
+                           effect.plan ? ", on the way to the same tables" : "");
+    }
     std::string operator()(const Persist& effect) const {
         return fmt::format("persist {} records", effect.batch.size());
     }

@@ -13,6 +13,7 @@
 #include "daemon/fabric/snapshot.hpp"
 #include "db/records.hpp"
 #include "mad/transport.hpp"
+#include "routing/rebalance.hpp"
 #include "routing/routes.hpp"
 
 namespace ibf::sm {
@@ -27,6 +28,15 @@ struct ComputeRoutes {
     std::shared_ptr<const routing::Routes> previous;
     routing::RouteOptions options;
 };
+/// Answered by the event RebalanceReady with the same question. Nobody waits for it.
+struct Rebalance {
+    std::uint32_t question = 0;
+    std::shared_ptr<const fabric::TopologyView> view;
+    std::shared_ptr<const routing::RouteOutcome> in_force;
+    std::shared_ptr<const routing::RebalancePlan> plan;
+    routing::RouteOptions options;
+    routing::RebalanceLimits limits;
+};
 /// Posted to the database, never awaited.
 struct Persist {
     db::Batch batch;
@@ -35,6 +45,7 @@ struct Persist {
 /// that follows.
 struct MarkEdition {
     std::uint64_t edition = 0;
+    mad::Guid client{};  ///< whose port; 0: nobody's in particular
 };
 /// To the log (and, through the core, to the event list).
 struct Announce {
@@ -45,7 +56,7 @@ struct Progress {
     std::string text;
 };
 
-using Effect = std::variant<SendMad, ComputeRoutes, Persist, MarkEdition, Announce, Progress>;
+using Effect = std::variant<SendMad, ComputeRoutes, Rebalance, Persist, MarkEdition, Announce, Progress>;
 using Effects = std::vector<Effect>;
 
 [[nodiscard]] std::string to_line(const Effect& effect);

@@ -6,12 +6,21 @@ bool EventLog::add(fabric::EventRecord& event) {
     if (++in_sweep_[event.kind] > kPerKindAndSweep) {
         return false;
     }
+    keep(event);
+    return true;
+}
+
+std::uint64_t EventLog::adopt(fabric::EventRecord event) {
+    return keep(event);
+}
+
+std::uint64_t EventLog::keep(fabric::EventRecord& event) {
     event.id = ++last_id_;
     kept_.push_front(event);
     if (kept_.size() > kKept) {
         kept_.pop_back();
     }
-    return true;
+    return event.id;
 }
 
 std::vector<std::string> EventLog::end_sweep() {

@@ -23,11 +23,15 @@ public:
     /// Gives the event its id and keeps it; false if its kind has had its share in this sweep (then it is
     /// counted).
     [[nodiscard]] bool add(fabric::EventRecord& event);
+    /// One of another SM's: kept, whatever its kind has had. Its id here.
+    [[nodiscard]] std::uint64_t adopt(fabric::EventRecord event);
     /// Summaries ("node-added: 812 more") of what was held back since the last call.
     [[nodiscard]] std::vector<std::string> end_sweep();
     [[nodiscard]] std::vector<fabric::EventRecord> newest_first() const;
 
 private:
+    std::uint64_t keep(fabric::EventRecord& event);
+
     std::uint64_t last_id_;
     std::deque<fabric::EventRecord> kept_;
     std::map<std::string, std::uint32_t> in_sweep_;

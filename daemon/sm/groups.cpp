@@ -60,10 +60,7 @@ void SubnetManager::keep_groups(const Programmer& done) {
 
 void SubnetManager::end_groups(const Programmer& done, base::Instant now, Effects& out) {
     keep_groups(done);
-    for (const ProgramFailure& failure : done.failures()) {
-        announce(Severity::error, "setup-failed", failure.text, working_->nodes[failure.at.node].guid(),
-                 failure.at.port, now, out);
-    }
+    tell_failures(done, now, out);
     end_short_run();
     if (!done.failures().empty()) {
         retry_later("multicast tables were not taken", now);
@@ -83,6 +80,13 @@ ProgramInput SubnetManager::begin_short_run(RunScope scope, base::Instant now) {
     ProgramInput input = program_input();
     input.scope = scope;
     return input;
+}
+
+void SubnetManager::tell_failures(const Programmer& done, base::Instant now, Effects& out) {
+    for (const ProgramFailure& failure : done.failures()) {
+        announce(Severity::error, "setup-failed", failure.text, working_->nodes[failure.at.node].guid(),
+                 failure.at.port, now, out);
+    }
 }
 
 void SubnetManager::end_short_run() {

@@ -80,7 +80,9 @@ void SubnetManager::judge_sweep(const Programmer& done, base::Instant now) {
     }
     health_.note_look(HealthRule::init, init, now);
     health_.note_look(HealthRule::silent, silent, now);
-    health_.note_look(HealthRule::set_errors, refused, now);
+    if (!extent_) {  // else others were not asked
+        health_.note_look(HealthRule::set_errors, refused, now);
+    }
     health_.note_look(HealthRule::illegal, illegal, now);
 }
 
@@ -144,12 +146,16 @@ void SubnetManager::tell_health(base::Instant now, Effects& out) {
     show_health();
 }
 
-/// Between discovery and routing: both ends of a link that can be spared are out of use.
+/// Between discovery and routing: both ends of a link that can be spared are out of use. Who is left out
+/// changes with a look at everything only (tell_health asks for one).
 void SubnetManager::leave_out_ill(base::Instant now, Effects& out) {
     std::erase_if(working_->isolations,
                   [](const auto& item) { return item.reason == IsolationReason::quarantined; });
     stays_because_.clear();
-    for (SpareVerdict& verdict : spare_links(*working_, left_out_)) {
+    if (!extent_) {
+        left_out_in_force_ = left_out_;
+    }
+    for (SpareVerdict& verdict : spare_links(*working_, left_out_in_force_)) {
         if (!verdict.why_not.empty()) {
             if (stays_told_.insert(verdict.port).second) {
                 announce(Severity::warning, "unhealthy-stays",

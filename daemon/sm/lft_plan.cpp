@@ -1,7 +1,11 @@
 #include "daemon/sm/lft_plan.hpp"
 
 #include <algorithm>
+#include <compare>
 #include <cstring>
+#include <span>
+
+#include "routing/rings.hpp"
 
 namespace ibf::sm {
 namespace {
@@ -22,54 +26,63 @@ bool block_differs(const LftRow* old_row, const LftRow& wanted, std::size_t bloc
     return true;
 }
 
-/// LIDs whose entry changes in some switch that already forwards them.
-std::vector<std::uint16_t> changed_lids(const RowsInForce& in_force, const routing::Routes& wanted) {
-    std::vector<std::uint8_t> changed(mad::kLidUnicastMax + 1U, 0);
-    for (std::size_t s = 0; s < wanted.rows.size(); ++s) {
+/// A switch that already forwards a LID, and shall forward it another way.
+struct ChangedEntry {
+    std::uint16_t lid = 0;
+    std::uint32_t at = 0;
+    auto operator<=>(const ChangedEntry&) const = default;
+};
+
+std::vector<ChangedEntry> changed_entries(const RowsInForce& in_force, const routing::Routes& wanted) {
+    std::vector<ChangedEntry> changed;
+    for (std::uint32_t s = 0; s < wanted.rows.size(); ++s) {
         const LftRow* old_row = in_force[s].get();
         const LftRow& row = *wanted.rows[s];
         if (old_row == nullptr || old_row == &row) {
             continue;
         }
-        const std::size_t common = std::min({old_row->size(), row.size(), changed.size()});
-        for (std::size_t lid = 0; lid < common; ++lid) {
-            changed[lid] |=
-                static_cast<std::uint8_t>((*old_row)[lid] != row[lid] && (*old_row)[lid] != kLftDrop);
+        const std::size_t common =
+            std::min({old_row->size(), row.size(), std::size_t{mad::kLidUnicastMax} + 1});
+        for (std::size_t from = 0; from < common; from += kLftBlockEntries) {
+            if (!block_differs(old_row, row, from / kLftBlockEntries)) {
+                continue;
+            }
+            for (std::size_t lid = from; lid < std::min(from + kLftBlockEntries, common); ++lid) {
+                if ((*old_row)[lid] != row[lid] && (*old_row)[lid] != kLftDrop) {
+                    changed.push_back({static_cast<std::uint16_t>(lid), s});
+                }
+            }
         }
     }
-    std::vector<std::uint16_t> lids;
-    for (std::size_t lid = 0; lid < changed.size(); ++lid) {
-        if (changed[lid] != 0) {
-            lids.push_back(static_cast<std::uint16_t>(lid));
-        }
-    }
-    return lids;
+    std::sort(changed.begin(), changed.end());
+    return changed;
 }
 
-/// Does the union of old and new next hops toward one LID contain a cycle? Iterative depth-first search, two
-/// hops out of each switch at the most.
+/// Old and new next hops toward one LID, two out of each switch at the most. Neither table has a ring by
+/// itself: one of both would pass a switch that changes, and over an old hop that has to go before the new
+/// ones come.
 class UnionGraph {
 public:
     UnionGraph(const routing::Topology& topology, const RowsInForce& in_force, const routing::Routes& wanted)
-        : topology_(topology), in_force_(in_force), wanted_(wanted), colour_(topology.switches.size()) {}
+        : topology_(topology), in_force_(in_force), wanted_(wanted), rings_(topology.switches.size()) {}
 
-    [[nodiscard]] bool cyclic(std::uint16_t lid) {
-        std::fill(colour_.begin(), colour_.end(), Colour::white);
-        for (std::uint32_t s = 0; s < colour_.size(); ++s) {
-            if (colour_[s] == Colour::white && visit(s, lid)) {
-                return true;
+    /// Entries of one LID that lie on a ring of old and new hops: appended.
+    void find_drops(std::span<const ChangedEntry> changed, std::vector<DropEntry>& out) {
+        const std::uint16_t lid = changed.front().lid;
+        starts_.clear();
+        for (const ChangedEntry& entry : changed) {
+            starts_.push_back(entry.at);
+        }
+        rings_.find(starts_, [&](std::uint32_t at, int which) { return hop(at, lid, which); });
+        for (const ChangedEntry& entry : changed) {
+            const std::uint32_t old_hop = rings_.any() ? hop(entry.at, lid, 0) : routing::kNoIndex;
+            if (old_hop != routing::kNoIndex && rings_.on_ring(entry.at, old_hop)) {
+                out.push_back({entry.at, lid});
             }
         }
-        return false;
     }
 
 private:
-    enum class Colour : std::uint8_t { white, grey, black };
-    struct Frame {
-        std::uint32_t at;
-        int next;
-    };
-
     [[nodiscard]] std::uint32_t hop(std::uint32_t at, std::uint16_t lid, int which) const {
         const LftRow* row = which == 0 ? in_force_[at].get() : wanted_.rows[at].get();
         const std::uint8_t port = entry(row, lid);
@@ -80,72 +93,86 @@ private:
         return peers[port].index;
     }
 
-    bool visit(std::uint32_t start, std::uint16_t lid) {
-        stack_.assign(1, {start, 0});
-        colour_[start] = Colour::grey;
-        while (!stack_.empty()) {
-            Frame& frame = stack_.back();
-            if (frame.next == 2) {
-                colour_[frame.at] = Colour::black;
-                stack_.pop_back();
-                continue;
-            }
-            const std::uint32_t to = hop(frame.at, lid, frame.next++);
-            if (to == routing::kNoIndex || colour_[to] == Colour::black) {
-                continue;
-            }
-            if (colour_[to] == Colour::grey) {
-                return true;
-            }
-            colour_[to] = Colour::grey;
-            stack_.push_back({to, 0});
-        }
-        return false;
-    }
-
     const routing::Topology& topology_;
     const RowsInForce& in_force_;
     const routing::Routes& wanted_;
-    std::vector<Colour> colour_;
-    std::vector<Frame> stack_;
+    routing::RingFinder rings_;
+    std::vector<std::uint32_t> starts_;
 };
+
+std::vector<DropEntry> entries_to_drop(const routing::Topology& topology, const RowsInForce& in_force,
+                                       const routing::Routes& wanted) {
+    std::vector<DropEntry> drops;
+    UnionGraph graph(topology, in_force, wanted);
+    const std::vector<ChangedEntry> changed = changed_entries(in_force, wanted);
+    for (auto first = changed.begin(); first != changed.end();) {
+        const auto last = std::find_if(first, changed.end(),
+                                       [&](const ChangedEntry& entry) { return entry.lid != first->lid; });
+        graph.find_drops({first, last}, drops);
+        first = last;
+    }
+    std::sort(drops.begin(), drops.end());
+    return drops;
+}
+
+std::vector<LftWrite> blocks_of(const std::vector<DropEntry>& entries) {
+    std::vector<LftWrite> blocks;
+    for (const DropEntry& entry : entries) {
+        const LftWrite block{entry.at, static_cast<std::uint16_t>(entry.lid / kLftBlockEntries)};
+        if (blocks.empty() || !(blocks.back() == block)) {
+            blocks.push_back(block);
+        }
+    }
+    std::stable_sort(blocks.begin(), blocks.end(),
+                     [](const LftWrite& a, const LftWrite& b) { return a.block < b.block; });
+    return blocks;
+}
+
+/// The block holds an entry that leads nowhere any more and shall lead to a switch: a way between switches is
+/// broken until it is written.
+bool heals(const routing::TopologySwitch& at, const LftRow* old_row, const LftRow& wanted,
+           std::size_t block) {
+    const auto leads_to = [&](std::uint8_t port, routing::PortPeer::Kind kind) {
+        return port != 0 && port < at.peers.size() && at.peers[port].kind == kind;
+    };
+    for (std::size_t lid = block * kLftBlockEntries; lid < (block + 1) * kLftBlockEntries; ++lid) {
+        const std::uint8_t before = entry(old_row, lid);
+        const bool broken = before == kLftDrop || leads_to(before, routing::PortPeer::Kind::none);
+        if (broken && leads_to(entry(&wanted, lid), routing::PortPeer::Kind::switch_)) {
+            return true;
+        }
+    }
+    return false;
+}
 
 }  // namespace
 
 LftPlan plan_lfts(const routing::Topology& topology, const RowsInForce& in_force,
                   const routing::Routes& wanted) {
     LftPlan plan;
-    UnionGraph graph(topology, in_force, wanted);
-    for (const std::uint16_t lid : changed_lids(in_force, wanted)) {
-        if (graph.cyclic(lid)) {
-            plan.drop_lids.push_back(lid);
-        }
+    plan.drop_entries = entries_to_drop(topology, in_force, wanted);
+    plan.drops = blocks_of(plan.drop_entries);
+    for (const DropEntry& entry : plan.drop_entries) {
+        plan.drop_lids.push_back(entry.lid);
     }
+    std::sort(plan.drop_lids.begin(), plan.drop_lids.end());
+    plan.drop_lids.erase(std::unique(plan.drop_lids.begin(), plan.drop_lids.end()), plan.drop_lids.end());
     std::size_t blocks = 0;
     for (const auto& row : wanted.rows) {
         blocks = std::max(blocks, row->size() / kLftBlockEntries);
     }
     for (std::size_t block = 0; block < blocks; ++block) {
-        const auto first =
-            std::lower_bound(plan.drop_lids.begin(), plan.drop_lids.end(), block * kLftBlockEntries);
-        const bool has_drops = first != plan.drop_lids.end() && *first < (block + 1) * kLftBlockEntries;
         for (std::uint32_t s = 0; s < wanted.rows.size(); ++s) {
             const LftRow& row = *wanted.rows[s];
-            if (block * kLftBlockEntries >= std::min<std::size_t>(row.size(), topology.switches[s].lft_cap) ||
-                in_force[s].get() == &row || !block_differs(in_force[s].get(), row, block)) {
-                continue;
-            }
-            const LftWrite write{s, static_cast<std::uint16_t>(block)};
-            plan.writes.push_back(write);
-            if (has_drops && in_force[s] != nullptr) {
-                plan.drops.push_back(write);
+            if (block * kLftBlockEntries < std::min<std::size_t>(row.size(), topology.switches[s].lft_cap) &&
+                in_force[s].get() != &row && block_differs(in_force[s].get(), row, block)) {
+                plan.writes.push_back({s, static_cast<std::uint16_t>(block)});
             }
         }
     }
-    std::erase_if(plan.drops, [&](const LftWrite& write) {
-        const mad::LftBlock dropped =
-            drop_block(plan, *in_force[write.switch_index], *wanted.rows[write.switch_index], write.block);
-        return dropped == block_of(*in_force[write.switch_index], write.block);
+    std::stable_partition(plan.writes.begin(), plan.writes.end(), [&](const LftWrite& write) {
+        const std::uint32_t at = write.switch_index;
+        return heals(topology.switches[at], in_force[at].get(), *wanted.rows[at], write.block);
     });
     return plan;
 }
@@ -161,17 +188,15 @@ mad::LftBlock block_of(const LftRow& row, std::uint16_t block) {
     return out;
 }
 
-mad::LftBlock drop_block(const LftPlan& plan, const LftRow& old_row, const LftRow& wanted,
-                         std::uint16_t block) {
-    mad::LftBlock out = block_of(old_row, block);
-    const mad::LftBlock next = block_of(wanted, block);
-    const std::size_t from = std::size_t{block} * kLftBlockEntries;
-    for (auto lid = std::lower_bound(plan.drop_lids.begin(), plan.drop_lids.end(), from);
-         lid != plan.drop_lids.end() && *lid < from + kLftBlockEntries; ++lid) {
-        const std::size_t i = *lid - from;
-        if (out.ports[i] != next.ports[i]) {
-            out.ports[i] = kLftDrop;
-        }
+mad::LftBlock drop_block(const LftPlan& plan, const LftRow& old_row, LftWrite drop) {
+    mad::LftBlock out = block_of(old_row, drop.block);
+    const auto from = static_cast<std::uint16_t>(drop.block * kLftBlockEntries);
+    for (auto entry = std::lower_bound(plan.drop_entries.begin(), plan.drop_entries.end(),
+                                       DropEntry{drop.switch_index, from});
+         entry != plan.drop_entries.end() && entry->at == drop.switch_index &&
+         entry->lid < from + kLftBlockEntries;
+         ++entry) {
+        out.ports[entry->lid - from] = kLftDrop;
     }
     return out;
 }

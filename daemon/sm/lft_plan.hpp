@@ -1,12 +1,14 @@
 // DOC: which LFT blocks to write, and in which order. Pure.
 //
-// Blocks that differ between what is in force and what is wanted. Order: block by block over all switches, so
-// that many devices work at once. Safety: while a plan is being written, switches hold any mix of old and new
-// entries. For a LID whose old and new next hops together form no cycle, no mix can loop. For the others the
-// changed entries go through drop (255) first: then every mix is a part of the old, or a part of the new
-// tables alone.
+// Blocks that differ between what is in force and what is wanted. Order: blocks that mend a broken way
+// between switches before all others (decision 16); then block by block over all switches, so that many
+// devices work at once. Safety: while a plan is being written, switches hold any mix of old and new entries.
+// For a LID whose old and new next hops together form no ring, no mix can loop. For the others the old hops
+// that lie on a ring go to drop (255) first. While that is done every mix is a part of the old tables; then a
+// ring would need one of those hops, as the new ones by themselves have none.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -22,10 +24,17 @@ struct LftWrite {
     bool operator==(const LftWrite&) const = default;
 };
 
+struct DropEntry {
+    std::uint32_t at = 0;  ///< SwitchIndex value
+    std::uint16_t lid = 0;
+    auto operator<=>(const DropEntry&) const = default;
+};
+
 struct LftPlan {
-    std::vector<LftWrite> drops;           ///< first: these blocks with the drop LIDs' changed entries at 255
+    std::vector<LftWrite> drops;           ///< first: these blocks as they are, but for drop_entries
     std::vector<LftWrite> writes;          ///< then: these blocks as wanted
-    std::vector<std::uint16_t> drop_lids;  ///< sorted
+    std::vector<DropEntry> drop_entries;   ///< sorted
+    std::vector<std::uint16_t> drop_lids;  ///< of them; sorted
 };
 
 /// What a switch holds, by SwitchIndex. Null: not known to hold anything that forwards (virgin or to be
@@ -36,8 +45,7 @@ using RowsInForce = std::vector<std::shared_ptr<const routing::LftRow>>;
                                 const routing::Routes& wanted);
 
 /// The 64 entries of a drop write.
-[[nodiscard]] mad::LftBlock drop_block(const LftPlan& plan, const routing::LftRow& old_row,
-                                       const routing::LftRow& wanted, std::uint16_t block);
+[[nodiscard]] mad::LftBlock drop_block(const LftPlan& plan, const routing::LftRow& old_row, LftWrite drop);
 [[nodiscard]] mad::LftBlock block_of(const routing::LftRow& row, std::uint16_t block);
 
 }  // namespace ibf::sm

@@ -1,5 +1,7 @@
 #include "daemon/sm/light_sweep.hpp"
 
+#include <algorithm>
+
 #include "daemon/sm/election.hpp"
 #include "mad/codec.hpp"
 
@@ -18,6 +20,7 @@ LightSweep::LightSweep(std::shared_ptr<const fabric::Fabric> fabric, std::uint16
     const auto& nodes = fabric_->nodes;
     for (std::uint32_t n = 0; n < nodes.size(); ++n) {
         if (nodes[n].is_switch()) {
+            unheard_.insert(n);
             ask({Ask::light_switch_info, 0, epoch_, n}, nodes[n].path, mad::Attribute::switch_info, 0);
         }
     }
@@ -84,12 +87,41 @@ std::optional<mad::Request> LightSweep::next() {
     return request;
 }
 
-void LightSweep::on(const mad::Completion& completion) {
+bool LightSweep::done(base::Instant now) const {
+    const auto at = deadline();
+    return waiting_.empty() && (open_ == 0 || (at && now >= *at));
+}
+
+std::optional<base::Instant> LightSweep::deadline() const {
+    constexpr base::Duration kLeast = std::chrono::milliseconds{2};
+    if (result_.changes.empty() || open_ == 0 || !waiting_.empty()) {
+        return std::nullopt;
+    }
+    return last_answer_ + std::max(4 * slowest_, kLeast);
+}
+
+LightSweep::Result LightSweep::take() {
+    if (!elsewhere_ && fabric_->switch_count() > 0) {
+        result_.touched = TouchedPlaces{{changed_.begin(), changed_.end()}, std::move(unheard_), result_.sms};
+    }
+    return std::move(result_);
+}
+
+void LightSweep::on(const mad::Completion& completion, base::Instant now) {
     const Tag tag = Tag::unpack(completion.tag);
+    if (completion.kind == mad::Completion::Kind::reply) {
+        last_answer_ = now;
+        slowest_ = std::max(slowest_, completion.round_trip);
+    }
     if (tag.ask == Ask::probe_silent) {
         if (completion.kind == mad::Completion::Kind::reply) {
-            result_.changes.push_back(fmt::format("{} answers now", fabric_->isolations[tag.index].text));
-            result_.silent_answered = true;
+            const fabric::Isolation& item = fabric_->isolations[tag.index];
+            result_.changes.push_back(fmt::format("{} answers now", item.text));
+            if (fabric_->nodes[item.at.node].is_switch()) {
+                changed_.insert(item.at.node);
+            } else {
+                elsewhere_ = true;
+            }
         }
         return;
     }
@@ -106,32 +138,38 @@ void LightSweep::on(const mad::Completion& completion) {
 
 void LightSweep::on_switch(std::uint32_t index, const mad::Completion& completion) {
     const fabric::Node& node = fabric_->nodes[index];
+    const auto tell = [&](std::string_view what) {
+        result_.changes.push_back(fmt::format("switch {} ({}) {}", node.description, node.guid(), what));
+    };
     if (completion.kind != mad::Completion::Kind::reply) {
-        result_.changes.push_back(
-            fmt::format("switch {} ({}) does not answer", node.description, node.guid()));
-        return;
+        return tell("does not answer");
     }
+    unheard_.erase(index);
     const mad::SwitchInfo info = mad::decode_switch_info(completion.data);
     const bool set_up = !node.switch_info || info.linear_fdb_top == node.switch_info->linear_fdb_top;
     if (info.port_state_change && set_up && held_.contains(node.guid())) {
-        look_at_ports(index);
-    } else if (info.port_state_change) {
-        result_.changes.push_back(
-            fmt::format("switch {} ({}) reports a port change", node.description, node.guid()));
-    } else if (!set_up) {
-        result_.changes.push_back(
-            fmt::format("switch {} ({}) lost its set-up", node.description, node.guid()));
+        return look_at_ports(index);
     }
+    if (info.port_state_change) {
+        tell("reports a port change");
+    } else if (!set_up) {
+        tell("lost its set-up");
+    } else {
+        return;
+    }
+    changed_.insert(index);
 }
 
 void LightSweep::on_port(const Tag& tag, const mad::Completion& completion) {
     const fabric::Port& before = fabric_->port({tag.index, mad::PortNum{tag.port}});
     if (completion.kind != mad::Completion::Kind::reply) {
+        elsewhere_ = true;
         result_.changes.push_back(fmt::format("port {} does not answer", before.guid));
         return;
     }
     const mad::PortInfo info = mad::decode_port_info(completion.data);
     if (info.state != before.info.state || info.lid != before.info.lid) {
+        elsewhere_ = true;
         result_.changes.push_back(fmt::format("port {} is {} now", before.guid, mad::to_string(info.state)));
     }
 }
@@ -150,8 +188,9 @@ void LightSweep::on_switch_port(const Tag& tag, const mad::Completion& completio
     const mad::PortNum port{tag.port};
     const mad::PortInfo& before = node.ports[tag.port].info;
     if (completion.kind != mad::Completion::Kind::reply) {
-        result_.changes.push_back(fmt::format("port {} of switch {} ({}) does not answer", port,
-                                              node.description, node.guid()));
+        changed_.insert(tag.index);
+        result_.changes.push_back(
+            fmt::format("port {} of switch {} ({}) does not answer", port, node.description, node.guid()));
         return;
     }
     const mad::PortInfo info = mad::decode_port_info(completion.data);
@@ -161,6 +200,7 @@ void LightSweep::on_switch_port(const Tag& tag, const mad::Completion& completio
     if (held_.at(node.guid()).contains(port)) {
         result_.held[node.guid()].emplace(port, info.state);
     } else {
+        changed_.insert(tag.index);
         result_.changes.push_back(fmt::format("port {} of switch {} ({}) is {} now", port, node.description,
                                               node.guid(), mad::to_string(info.state)));
     }

@@ -4,8 +4,12 @@
 // SMInfo Get per known other SM. On back-to-back fabrics, without a switch, the local port's and its peer's
 // PortInfo. Devices that were silent are asked once each, aside: their time-outs do not count for the end.
 //
-// A switch with ports that are held down (hold_down.hpp) may tell of those again and again. There its ports are
-// looked at one by one: what has changed is news if it is another port.
+// Every switch is asked, whichever told first: the answer says where to look (sm/discovery), not only that
+// there is something to see. Once one has told of a change, those that do not answer at the pace of the
+// others are no longer waited for: the way to them may lead over what has just died.
+//
+// A switch with ports that are held down (hold_down.hpp) may tell of those again and again. There its ports
+// are looked at one by one: what has changed is news if it is another port.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +23,7 @@
 
 #include "base/time.hpp"
 #include "daemon/fabric/fabric.hpp"
+#include "daemon/sm/discovery.hpp"
 #include "daemon/sm/tag.hpp"
 #include "mad/transactions.hpp"
 
@@ -33,7 +38,8 @@ struct SmQuestion {
 /// Ports whose changes are no news for now, by switch.
 using HeldPorts = std::map<mad::Guid, std::set<mad::PortNum>>;
 
-/// Of a switch with held ports that told of a change: those that are not as the fabric has them, and what they are.
+/// Of a switch with held ports that told of a change: those that are not as the fabric has them, and what
+/// they are.
 using HeldChanges = std::map<mad::Guid, std::map<mad::PortNum, mad::PortState>>;
 
 class LightSweep {
@@ -42,17 +48,20 @@ public:
                const SmQuestion& question, HeldPorts held);
 
     [[nodiscard]] std::optional<mad::Request> next();
-    void on(const mad::Completion& completion);
-    /// One change is enough: nobody waits for the time-outs of devices behind it.
-    [[nodiscard]] bool done() const { return !result_.changes.empty() || (waiting_.empty() && open_ == 0); }
+    void on(const mad::Completion& completion, base::Instant now);
+    [[nodiscard]] bool done(base::Instant now) const;
+    /// When done() may turn true without a completion.
+    [[nodiscard]] std::optional<base::Instant> deadline() const;
 
     struct Result {
         std::vector<std::string> changes;  ///< one reason each; empty: nothing changed
-        std::vector<fabric::OtherSm> sms;  ///< those that are known, as they have answered now
-        bool silent_answered = false;      ///< a device that was silent is not any more
+        /// Where; nullopt: something has changed of which no switch tells. Carries the SMs that are known, as
+        /// they have answered now.
+        std::optional<TouchedPlaces> touched;
+        std::vector<fabric::OtherSm> sms;  ///< the same
         HeldChanges held;                  ///< no changes, yet
     };
-    [[nodiscard]] Result take() { return std::move(result_); }
+    [[nodiscard]] Result take();
 
 private:
     void ask(Tag tag, const mad::DrPath& path, mad::Attribute attribute, std::uint32_t modifier);
@@ -65,6 +74,11 @@ private:
     std::shared_ptr<const fabric::Fabric> fabric_;
     std::deque<mad::Request> waiting_;
     std::size_t open_ = 0;
+    std::set<std::uint32_t> unheard_;  ///< switches that have not answered
+    std::set<std::uint32_t> changed_;  ///< those that told of a change
+    bool elsewhere_ = false;           ///< something changed that no switch tells of
+    base::Instant last_answer_{};
+    base::Duration slowest_{};
     std::uint16_t epoch_;
     SmQuestion question_;
     HeldPorts held_;

@@ -308,8 +308,14 @@ void SubnetManager::act_on(const Election::Step& step, base::Instant now, Effect
         heard_.clear();
         looked_for_.clear();
         tell_role(step, now, out);
+        if (step.to == Role::standby) {
+            follow(step.whom.guid);
+        }
     } else if (step.act == Act::watch &&
                (step.whom.guid != role_whom_.guid || step.whom.state != role_whom_.state)) {
+        if (step.whom.guid != role_whom_.guid) {
+            follow(step.whom.guid);
+        }
         tell_role(step, now, out);  // a standby, of another master now
     }
     switch (step.act) {
@@ -372,6 +378,9 @@ void SubnetManager::forget_mastership() {
     survey_ = LaneSurvey{};
     routes_.reset();
     routes_for_.reset();
+    routed_.reset();
+    ports_by_.reset();
+    lids_by_.reset();
     settled_.reset();
     in_force_known_ = false;
     lost_clients_.clear();

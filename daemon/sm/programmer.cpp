@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "base/check.hpp"
 #include "mad/codec.hpp"
@@ -34,8 +35,14 @@ void adopt(const mad::PortInfo& answer, Port& port) {
 }  // namespace
 
 Programmer::Programmer(ProgramInput input) : input_(std::move(input)) {
-    for (const Node& node : input_.fabric->nodes) {
-        widest_ = std::max<std::uint32_t>(widest_, node.info.num_ports);
+    if (input_.nodes) {
+        nodes_ = std::move(*input_.nodes);
+    } else {
+        nodes_.resize(input_.fabric->nodes.size());
+        std::iota(nodes_.begin(), nodes_.end(), 0U);
+    }
+    for (const std::uint32_t node : nodes_) {
+        widest_ = std::max<std::uint32_t>(widest_, input_.fabric->nodes[node].info.num_ports);
     }
     if (input_.routes) {
         plan_ = plan_lfts(input_.view->topology, input_.in_force, *input_.routes);
@@ -50,7 +57,7 @@ Programmer::Programmer(ProgramInput input) : input_(std::move(input)) {
             plan_mfts(input_.view->topology, input_.groups_in_force, input_.groups, input_.groups_unknown);
     }
     lanes_ = LaneSetup(std::move(input_.lanes));
-    begin(input_.scope == RunScope::reregister ? Stage::reregister : Stage::switches);
+    begin(first_stage(input_.scope));
 }
 
 /// Old entries that nobody knows could loop with new ones elsewhere: every block of such a switch is written
@@ -64,6 +71,14 @@ void Programmer::empty_unreadable() {
     for (const std::uint32_t s : input_.unreadable) {
         input_.in_force[s] =
             std::make_shared<const routing::LftRow>(input_.routes->rows[s]->size(), mad::kLftDrop);
+    }
+}
+
+Programmer::Stage Programmer::first_stage(RunScope scope) {
+    switch (scope) {
+        case RunScope::reregister: return Stage::reregister;
+        case RunScope::tables: return Stage::lanes;
+        default: return Stage::switches;
     }
 }
 
@@ -103,6 +118,7 @@ bool Programmer::left_out(Stage stage) const {
         case RunScope::whole: return stage == Stage::reregister;
         case RunScope::groups: return !of_groups && stage != Stage::done;
         case RunScope::reregister: return stage != Stage::done;  // it begins with its only stage
+        case RunScope::tables: return stage != Stage::lft_drop && stage != Stage::lft && stage != Stage::done;
     }
     return false;
 }
@@ -188,8 +204,7 @@ mad::Request Programmer::make(Ask what, PortRef ref, mad::Attribute attribute, s
 
 std::uint16_t Programmer::top_for(const Node& node) const {
     const std::uint32_t cap = node.switch_info->linear_fdb_cap;
-    return static_cast<std::uint16_t>(
-        std::min<std::uint32_t>(input_.view->topology.max_lid, cap == 0 ? 0 : cap - 1));
+    return static_cast<std::uint16_t>(std::min<std::uint32_t>(input_.max_lid, cap == 0 ? 0 : cap - 1));
 }
 
 std::optional<mad::Request> Programmer::switch_info_request(std::uint32_t index) {
@@ -250,20 +265,20 @@ std::optional<mad::Request> Programmer::next_switch() {
 // -----------------------------------------------------------------------------------------------------
 
 std::optional<mad::Request> Programmer::next_pkey() {
-    const auto& nodes = input_.fabric->nodes;
-    while (walk_.node < nodes.size()) {
-        const Node& node = nodes[walk_.node];
+    while (walk_.place < nodes_.size()) {
+        const std::uint32_t at = nodes_[walk_.place];
+        const Node& node = input_.fabric->nodes[at];
         const std::uint32_t first = node.is_switch() ? 0 : 1;
         const std::uint32_t last = node.is_switch() ? 0 : node.info.num_ports;
         if (cursor_ < first) {
             cursor_ = first;
         }
         if (cursor_ > last) {
-            ++walk_.node;
+            ++walk_.place;
             cursor_ = 0;
             continue;
         }
-        const PortRef ref{walk_.node, mad::PortNum{static_cast<std::uint8_t>(cursor_++)}};
+        const PortRef ref{at, mad::PortNum{static_cast<std::uint8_t>(cursor_++)}};
         const Port& port = input_.fabric->port(ref);
         if (!port.known || (ref.port.value() != 0 && port.peer.node == kNoNode)) {
             continue;
@@ -292,9 +307,8 @@ std::optional<mad::Request> Programmer::next_lft() {
     const LftWrite write = writes[position];
     const std::uint32_t node = input_.view->switch_nodes[write.switch_index];
     const routing::LftRow& wanted = *input_.routes->rows[write.switch_index];
-    mad::LftBlock block = dropping
-                              ? drop_block(plan_, *input_.in_force[write.switch_index], wanted, write.block)
-                              : block_of(wanted, write.block);
+    mad::LftBlock block = dropping ? drop_block(plan_, *input_.in_force[write.switch_index], write)
+                                   : block_of(wanted, write.block);
     for (const std::uint16_t lid : dropping ? std::vector<std::uint16_t>{} : held_in(write.block)) {
         block.ports[lid % mad::kLftBlockEntries] = mad::kLftDrop;
     }
@@ -316,8 +330,8 @@ std::vector<std::uint16_t> Programmer::held_in(std::uint16_t block) const {
 }
 
 void Programmer::on_lft_drop(std::uint32_t position, const Completion& completion) {
-    ++lft_blocks_;
     if (completion.kind == Completion::Kind::reply) {
+        ++lft_drops_;
         return;
     }
     const LftWrite drop = plan_.drops[position];
@@ -528,10 +542,10 @@ bool Programmer::both_ends(PortRef ref) const {
 
 std::optional<mad::Request> Programmer::next_port() {
     const auto& nodes = input_.fabric->nodes;
-    for (; walk_.port <= widest_; ++walk_.port, walk_.node = 0) {
-        while (walk_.node < nodes.size()) {
-            const PortRef ref{walk_.node, mad::PortNum{static_cast<std::uint8_t>(walk_.port)}};
-            ++walk_.node;
+    for (; walk_.port <= widest_; ++walk_.port, walk_.place = 0) {
+        while (walk_.place < nodes_.size()) {
+            const PortRef ref{nodes_[walk_.place], mad::PortNum{static_cast<std::uint8_t>(walk_.port)}};
+            ++walk_.place;
             if (walk_.port > nodes[ref.node].info.num_ports) {
                 continue;
             }
@@ -565,10 +579,7 @@ std::optional<mad::Request> Programmer::arm_request(PortRef ref) {
     }
     if (port.info.state == PortState::init) {
         if (input_.config->separate_arm && target.differs) {
-            mad::PortInfo arm = target.set;
-            arm.state = PortState::armed;
-            spill_.push_back(port_set(Ask::arm, ref, arm));
-            return port_set(Ask::configure, ref, target.set);
+            return port_set(Ask::configure, ref, target.set);  // what arms it follows on the answer
         }
         target.set.state = PortState::armed;
         return port_set(Ask::arm, ref, target.set);
@@ -742,6 +753,11 @@ void Programmer::on_port_set(const Tag& tag, PortRef ref, const Completion& comp
     if (asked.state != PortState::no_change && port.info.state != asked.state) {
         surprises_.push_back({ref, fmt::format("{} was asked to be {} and is {}", place(ref),
                                                mad::to_string(asked.state), mad::to_string(port.info.state))});
+    }
+    if (tag.ask == Ask::configure && port.info.state == PortState::init) {
+        mad::PortInfo arm = target_of(ref).set;
+        arm.state = PortState::armed;
+        spill_.push_back(port_set(Ask::arm, ref, arm));
     }
     if (tag.ask == Ask::arm || tag.ask == Ask::configure || tag.ask == Ask::port0_set) {
         input_.acknowledged->insert_or_assign(memory_key(ref), target_of(ref).fingerprint);

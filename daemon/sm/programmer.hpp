@@ -9,8 +9,8 @@
 // through drop - LFT blocks - MFT blocks that somebody left behind, emptied - MFT entries of groups whose
 // tree moves through empty - MFT blocks - configure and arm - lane tables of devices whose links had no
 // OperationalVLs before - activate - recheck (ports of switches whose change bit could only be cleared after
-// their ports had been read). Runs between sweeps take some of them alone: multicast groups, or the last
-// stage, that asks hosts to register with the SA anew.
+// their ports had been read). Runs between sweeps take some of them alone: multicast groups, tables, or the
+// last stage, that asks hosts to register with the SA anew.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +43,7 @@ enum class RunScope : std::uint8_t {
     whole,       ///< all but `reregister`
     groups,      ///< members came or went: multicast tables alone are written, and their top
     reregister,  ///< hosts are asked to register anew, nothing else
+    tables,      ///< re-balanced tables on a fabric that is set up: what LFTs need, nothing else
 };
 
 struct ProgramInput {
@@ -57,11 +58,14 @@ struct ProgramInput {
     std::set<mad::Guid> strange_mft;   ///< switches that may hold multicast entries which are not ours
     fabric::LidMap lids;
     mad::Lid sm_lid{};
+    std::uint16_t max_lid = 0;  ///< the highest that is forwarded; a host that is away may have it
     std::shared_ptr<const SmConfig> config;
     MftRows groups_in_force;                 ///< by SwitchIndex, as acknowledged
     MftRows groups;                          ///< as wanted
     std::set<std::uint32_t> groups_unknown;  ///< switches whose multicast table holds nobody knows what
     std::vector<LaneJob> lanes;              ///< lane tables that the routes need
+    /// Nodes whose ports are looked at; nullopt: all. Those of the others are as they shall be.
+    std::optional<std::vector<std::uint32_t>> nodes;
     RunScope scope = RunScope::whole;
     /// Adapters' ports whose clients must register anew. In a whole run they are left as they are: a run of
     /// that scope tells them this SM's LID and asks them in one Set. Ascending.
@@ -112,9 +116,9 @@ public:
     [[nodiscard]] const std::vector<ProgramFailure>& refusals() const { return refusals_; }
     [[nodiscard]] const std::vector<ProgramFailure>& surprises() const { return surprises_; }
     [[nodiscard]] std::uint64_t lft_blocks() const { return lft_blocks_; }
-    [[nodiscard]] std::uint64_t lft_blocks_planned() const {
-        return plan_.writes.size() + plan_.drops.size();
-    }
+    [[nodiscard]] std::uint64_t lft_blocks_planned() const { return plan_.writes.size(); }
+    /// Blocks written once more before that, with entries that lead through drop.
+    [[nodiscard]] std::uint64_t lft_drops() const { return lft_drops_; }
     [[nodiscard]] std::uint64_t port_sets() const { return port_sets_; }
     [[nodiscard]] std::uint64_t pkey_sets() const { return pkey_sets_; }
     [[nodiscard]] std::uint64_t bounces() const { return bounces_; }
@@ -129,12 +133,13 @@ public:
     [[nodiscard]] std::uint64_t mft_blocks() const { return mft_blocks_; }
 
 private:
-    /// Position of a walk over all ports, port-major so that many devices work at once.
+    /// Position of a walk over the ports of nodes_, port-major so that many devices work at once.
     struct PortWalk {
-        std::uint32_t node = 0;
+        std::size_t place = 0;
         std::uint32_t port = 0;
     };
 
+    [[nodiscard]] static Stage first_stage(RunScope scope);
     void begin(Stage stage);
     void empty_unreadable();
     std::optional<mad::Request> next_switch();
@@ -190,8 +195,9 @@ private:
     Stage stage_ = Stage::switches;
     std::size_t cursor_ = 0;
     PortWalk walk_;
-    std::uint32_t widest_ = 0;         ///< most ports of any node
-    std::vector<mad::Request> spill_;  ///< further requests of the item at the cursor, last first
+    std::vector<std::uint32_t> nodes_;  ///< whose ports are looked at
+    std::uint32_t widest_ = 0;          ///< most ports of any node
+    std::vector<mad::Request> spill_;   ///< further requests of the item at the cursor, last first
     std::size_t open_ = 0;
     std::vector<std::uint32_t> blocks_missing_;  ///< by SwitchIndex: planned and not acknowledged
     std::set<fabric::PortRef> set_this_run_;     ///< only filled for nodes that will be rechecked
@@ -208,6 +214,7 @@ private:
     std::vector<ProgramFailure> refusals_;
     std::vector<ProgramFailure> surprises_;  ///< states that are not what discovery saw: sweep again
     std::uint64_t lft_blocks_ = 0;
+    std::uint64_t lft_drops_ = 0;
     std::uint64_t port_sets_ = 0;
     std::uint64_t pkey_sets_ = 0;
     std::uint64_t bounces_ = 0;

@@ -1,6 +1,8 @@
 // What the SM tells: events, phase figures, progress, the snapshot.
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "daemon/fabric/delta.hpp"
@@ -65,7 +67,8 @@ void SubnetManager::announce_changes(const fabric::Fabric* before, base::Instant
     if (before == nullptr || before->nodes.empty()) {
         return;  // at first sight everything is new: the summary of the sweep says it
     }
-    for (const fabric::Change& change : fabric::diff(*before, *working_)) {
+    for (const fabric::Change& change :
+         extent_ ? fabric::diff(*before, *working_, extent_->nodes) : fabric::diff(*before, *working_)) {
         const bool loss = change.kind == fabric::Change::Kind::node_removed ||
                           change.kind == fabric::Change::Kind::link_down;
         announce(loss ? Severity::warning : Severity::info, std::string(fabric::to_string(change.kind)),
@@ -97,13 +100,23 @@ void SubnetManager::announce_isolations(base::Instant now, Effects& out) {
     }
 }
 
-/// Each link is told once, and again if it comes to run at another rate.
+/// Each link is told once, and again if it comes to run at another rate. Of nodes that were not looked at,
+/// what was told stands.
 void SubnetManager::announce_slow_links(base::Instant now, Effects& out) {
     std::map<std::pair<mad::Guid, mad::PortNum>, std::uint32_t> told;
-    for (fabric::SlowLink& link : fabric::slow_links(*working_)) {
+    if (extent_) {
+        std::set<mad::Guid> looked_at(extent_->gone.begin(), extent_->gone.end());
+        for (const std::uint32_t n : extent_->nodes) {
+            looked_at.insert(working_->nodes[n].guid());
+        }
+        std::copy_if(slow_links_told_.begin(), slow_links_told_.end(), std::inserter(told, told.end()),
+                     [&](const auto& link) { return !looked_at.contains(link.first.first); });
+    }
+    for (fabric::SlowLink& link :
+         extent_ ? fabric::slow_links(*working_, extent_->nodes) : fabric::slow_links(*working_)) {
         const mad::Guid guid = working_->nodes[link.at.node].guid();
         const std::uint32_t mbps = link.rates.running.mbps();
-        told.emplace(std::pair(guid, link.at.port), mbps);
+        told.insert_or_assign(std::pair(guid, link.at.port), mbps);
         const auto before = slow_links_told_.find({guid, link.at.port});
         if (before == slow_links_told_.end() || before->second != mbps) {
             announce(Severity::warning, "link-below-capability", std::move(link.text), guid, link.at.port,
@@ -139,6 +152,15 @@ void SubnetManager::announce_routes(base::Instant now, Effects& out) {
         }
     }
     const routing::Verdict& verdict = routes_->verdict;
+    if (!verdict.transit_loop.empty()) {
+        const routing::ChannelStep& step = verdict.transit_loop.front();
+        announce(
+            Severity::warning, "credit-cycle-in-transit",
+            fmt::format("until the new tables are written, packets that meet old and new ones may wait for "
+                        "each other in a ring of {} links, e.g. over {} port {}",
+                        verdict.transit_loop.size(), step.node, step.port),
+            {}, {}, now, out);
+    }
     if (verdict.unreachable_pairs > 0) {
         announce(
             Severity::error, "unreachable",
@@ -217,27 +239,50 @@ void SubnetManager::tell_phases(Effects& out) const {
 // --- records and snapshot
 // ---------------------------------------------------------------------------------------
 
+namespace {
+
+void add_rows(const fabric::Fabric& fabric, std::uint32_t n, db::FabricRecord& record) {
+    const Node& node = fabric.nodes[n];
+    record.nodes.push_back({node.guid(), node.info.type, node.description, node.info.num_ports,
+                            node.info.vendor_id, node.info.device_id});
+    for (std::size_t p = 0; p < node.ports.size(); ++p) {
+        const fabric::Port& port = node.ports[p];
+        const auto number = mad::PortNum{static_cast<std::uint8_t>(p)};
+        if (!port.known) {
+            continue;
+        }
+        record.ports.push_back(
+            {node.guid(), number, port.guid, static_cast<std::uint8_t>(port.info.state),
+             static_cast<std::uint8_t>(port.info.phys_state), mad::width_lanes(port.info.width_active),
+             std::string(mad::to_string(port.info.speed())), mad::mtu_bytes(port.info.neighbor_mtu)});
+        if (port.peer.node == kNoNode) {
+            continue;
+        }
+        const db::LinkRow link{node.guid(), number, fabric.nodes[port.peer.node].guid(), port.peer.port};
+        if (std::pair(link.a_guid, link.a_port) <= std::pair(link.b_guid, link.b_port)) {
+            record.links.push_back(link);
+        } else if (!record.of.empty()) {  // its other end may not be among the nodes of a part
+            record.links.push_back({link.b_guid, link.b_port, link.a_guid, link.a_port});
+        }
+    }
+}
+
+}  // namespace
+
 db::FabricRecord SubnetManager::fabric_record() const {
     db::FabricRecord record;
-    for (std::uint32_t n = 0; n < fabric_->nodes.size(); ++n) {
-        const Node& node = fabric_->nodes[n];
-        record.nodes.push_back({node.guid(), node.info.type, node.description, node.info.num_ports,
-                                node.info.vendor_id, node.info.device_id});
-        for (std::size_t p = 0; p < node.ports.size(); ++p) {
-            const fabric::Port& port = node.ports[p];
-            const fabric::PortRef here{n, mad::PortNum{static_cast<std::uint8_t>(p)}};
-            if (!port.known) {
-                continue;
-            }
-            record.ports.push_back(
-                {node.guid(), here.port, port.guid, static_cast<std::uint8_t>(port.info.state),
-                 static_cast<std::uint8_t>(port.info.phys_state), mad::width_lanes(port.info.width_active),
-                 std::string(mad::to_string(port.info.speed())), mad::mtu_bytes(port.info.neighbor_mtu)});
-            if (port.peer.node != kNoNode && here <= port.peer) {
-                record.links.push_back(
-                    {node.guid(), here.port, fabric_->nodes[port.peer.node].guid(), port.peer.port});
-            }
+    if (ports_kept_) {
+        record.of = extent_->gone;
+        for (const std::uint32_t n : extent_->nodes) {
+            record.of.push_back(fabric_->nodes[n].guid());
         }
+        for (const std::uint32_t n : extent_->nodes) {
+            add_rows(*fabric_, n, record);
+        }
+        return record;
+    }
+    for (std::uint32_t n = 0; n < fabric_->nodes.size(); ++n) {
+        add_rows(*fabric_, n, record);
     }
     return record;
 }
@@ -285,6 +330,7 @@ void SubnetManager::fill(fabric::Snapshot& snapshot) const {
     snapshot.routes = routes_;
     snapshot.routes_for = routes_for_;
     snapshot.multicast = multicast_;
+    snapshot.drift = rebalance_.report;
     snapshot.programmed.clear();
     for (std::size_t s = 0; view_ && s < view_->topology.switches.size(); ++s) {
         const auto known = programmed_.find(view_->topology.switches[s].guid);

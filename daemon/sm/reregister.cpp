@@ -27,8 +27,10 @@ void SubnetManager::note_lost_clients() {
                 lost_clients_.erase(owner);        // they register when it is Active
                 reregister_refused_.erase(owner);  // its driver may be another one when it is back
             }
-            const bool unknown = !clients_known_ && node.ports[p].known && met_.insert(owner).second;
-            if (has_clients && (info.sm_lid != sm_lid_ || unknown) && !reregister_refused_.contains(owner)) {
+            const bool unknown = node.ports[p].known && ((!clients_known_ && met_.insert(owner).second) ||
+                                                         lacking_.erase(owner) > 0);
+            if (has_clients && (!clients_are_ours(info.sm_lid) || unknown) &&
+                !reregister_refused_.contains(owner)) {
                 lost_clients_.insert(owner);
             }
         }

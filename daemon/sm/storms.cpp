@@ -162,6 +162,7 @@ void SubnetManager::note_held(LightSweep::Result& result, base::Instant now) {
     if (not_set_up_until_ && now >= *not_set_up_until_) {
         not_set_up_until_.reset();
         result.changes.emplace_back("links that were held down are not set up");
+        result.touched.reset();  // of that no switch tells
     }
     for (const auto& [guid, ports] : result.held) {
         const auto told = link_traps_.extract(guid);

@@ -1,12 +1,14 @@
-// The control flow of a sweep. What must hold before anything is written is in guard.cpp, who is master in
-// mastership.cpp, the audit in audit.cpp, multicast in groups.cpp, MAD intake in intake.cpp, reports in
-// report.cpp.
+// The control flow of a sweep. How it looks at the fabric is in look.cpp, what must hold before anything is
+// written in guard.cpp, who is master in mastership.cpp, the audit in audit.cpp, multicast in groups.cpp, MAD
+// intake in intake.cpp, reports in report.cpp.
 #include "daemon/sm/subnet_manager.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/overload.hpp"
+#include "daemon/sm/routed.hpp"
 #include "daemon/sm/stored_routes.hpp"
 #include "mad/codec.hpp"
 
@@ -29,14 +31,6 @@ constexpr base::Duration kRetryFirst = std::chrono::seconds{1};
 /// wire.
 constexpr base::Duration kRest = std::chrono::milliseconds{500};
 constexpr std::uint8_t kSetMethod = 2;
-/// Beside another master, that clears the bits which tell of changes when it pleases: from one look at the
-/// whole fabric to the next.
-constexpr std::uint32_t kLightsBeside = 6;
-
-template <class... Ts>
-struct Overload : Ts... {
-    using Ts::operator()...;
-};
 
 }  // namespace
 
@@ -89,7 +83,7 @@ void SubnetManager::run(base::Instant now, Effects& out) {
 }
 
 std::optional<mad::Request> SubnetManager::next_request() {
-    return std::visit(Overload{
+    return std::visit(base::Overload{
                           [](Idle&) -> std::optional<mad::Request> { return std::nullopt; },
                           [](Routing&) -> std::optional<mad::Request> { return std::nullopt; },
                           [](auto& phase) { return phase.next(); },
@@ -131,6 +125,9 @@ void SubnetManager::dispatch(const Completion& completion, base::Instant now) {
     if (tag.ask == Ask::order_port) {
         return order_answers_.push_back(completion);
     }
+    if ((tag.ask == Ask::poll_sm || tag.ask == Ask::sm_info) && completion.kind == Completion::Kind::reply) {
+        note_followed(mad::decode_sm_info(completion.data).guid, now);
+    }
     if (tag.ask == Ask::poll_sm || tag.ask == Ask::hand_over || tag.ask == Ask::acknowledge) {
         return sm_answers_.push_back(completion);
     }
@@ -141,10 +138,10 @@ void SubnetManager::dispatch(const Completion& completion, base::Instant now) {
     if (tag.epoch != epoch_) {
         return dispatch_stale(completion, now);
     }
-    std::visit(Overload{
+    std::visit(base::Overload{
                    [&](Idle&) { dispatch_stale(completion, now); },
                    [&](Routing&) { dispatch_stale(completion, now); },
-                   [&](LightSweep& light) { light.on(completion); },
+                   [&](LightSweep& light) { light.on(completion, now); },
                    [&](Discovery& discovery) { discovery.on(completion, now); },
                    [&](TableReader& reader) {
                        tag.ask == Ask::lft_get ? reader.on(completion) : dispatch_stale(completion, now);
@@ -199,9 +196,9 @@ bool SubnetManager::step(base::Instant now, Effects& out) {
             start_groups(now);
             return true;
         }
-        return false;
+        return go_on_balancing(now, out);
     }
-    if (auto* light = std::get_if<LightSweep>(&phase_); light != nullptr && light->done()) {
+    if (auto* light = std::get_if<LightSweep>(&phase_); light != nullptr && light->done(now)) {
         end_light(now, out);
         return true;
     }
@@ -247,10 +244,14 @@ void SubnetManager::on_time(base::Instant now, Effects& out) {
 std::optional<base::Instant> SubnetManager::next_deadline() const {
     std::optional<base::Instant> at = mads_.next_deadline();
     const auto sooner = [&](base::Instant candidate) { at = at ? std::min(*at, candidate) : candidate; };
-    if (const auto* discovery = std::get_if<Discovery>(&phase_)) {
-        if (const auto deadline = discovery->deadline()) {
-            sooner(*deadline);
-        }
+    const auto look_ends = std::visit(base::Overload{
+                                          [](const LightSweep& light) { return light.deadline(); },
+                                          [](const Discovery& discovery) { return discovery.deadline(); },
+                                          [](const auto&) { return std::optional<base::Instant>{}; },
+                                      },
+                                      phase_);
+    if (look_ends) {
+        sooner(*look_ends);
     }
     for (const auto& due : {election_.due(), health_due_}) {
         if (due) {
@@ -271,6 +272,9 @@ std::optional<base::Instant> SubnetManager::next_deadline() const {
             if (due && may_touch_settled()) {
                 sooner(*due);
             }
+        }
+        if (const auto due = rebalance_due()) {
+            sooner(*due);
         }
         if (config_->sweep_interval > base::Duration{}) {
             sooner(next_light_);
@@ -318,125 +322,27 @@ void SubnetManager::retry_later(std::string reason, base::Instant now) {
     pending_->retry = only_retries;
 }
 
-void SubnetManager::start_sweep(base::Instant now, Effects& out) {
-    PendingSweep request = std::move(*pending_);
-    pending_.reset();
-    ++epoch_;
-    sweeping_ = true;
-    sweep_begun_ = now;
-    last_news_look_ = request.by_news ? now : last_news_look_;
-    sweep_mads_ = mads_.counters().sent;
-    sweep_timeouts_ = 0;
-    report_ = {};
-    report_.id = ++last_sweep_id_;
-    report_.reasons = std::move(request.reasons);
-    report_.started = wall(now);
-    const bool light = request.scope == SweepScope::light && fabric_ && !fabric_->nodes.empty() &&
-                       election_.role() != Role::discovering;  // for that, every port is to be asked
-    report_.scope = light ? "light" : "full";
-    ++version_;
-    if (!light) {
-        return start_discovery(now);
-    }
-    ++light_count_;
-    begin_phase("light", now);
-    // Soon after they fell silent (light sweeps 1, 2, 4), then every so many.
-    const std::uint32_t rhythm = config_->silent_probe_sweeps;
-    const bool soon = light_count_ < rhythm && (light_count_ & (light_count_ - 1)) == 0;
-    const bool ask_silent = rhythm > 0 && (soon || light_count_ % rhythm == 0);
-    phase_.emplace<LightSweep>(fabric_, epoch_, ask_silent, SmQuestion{own_sm_info(), config_->sm_key},
-                               held_ports(now));
-    static_cast<void>(out);
-}
-
-void SubnetManager::end_light(base::Instant now, Effects& out) {
-    LightSweep::Result result = std::get<LightSweep>(phase_).take();
-    note_held(result, now);
-    if (result.changes.empty()) {
-        const bool serves = settle_light(result.sms, now, out);
-        if (!serves) {
-            return finish_sweep(election_.may_write() ? std::string("no change") : role_text_, now, out);
-        }
-    } else if (!election_.may_write() && light_count_ < kLightsBeside) {
-        return finish_sweep(role_text_, now, out);
-    }
-    if (result.silent_answered) {
-        silent_.clear();
-    }
-    report_.scope = "full";
-    for (std::string& change : result.changes) {
-        if (report_.reasons.size() < 16) {
-            report_.reasons.push_back(std::move(change));
-        }
-    }
-    ++epoch_;
-    start_discovery(now);
-}
-
-void SubnetManager::start_discovery(base::Instant now) {
-    begin_phase("discover", now);
-    DiscoveryInput input;
-    input.previous = fabric_;
-    input.silent = silent_;
-    input.renamed = std::move(renamed_);
-    renamed_.clear();
-    input.leave = election_.may_write() ? WriteLeave::granted : WriteLeave::reading_only;
-    input.epoch = epoch_;
-    input.timeout = config_->mads.timeout;
-    input.own_port_guid = local_.port_guid;
-    input.sm_key = config_->sm_key;
-    input.shown = own_sm_info();
-    input.dead_sm = election_.given_up();
-    input.dead_sm_timeout = election_.last_timeout();
-    phase_.emplace<Discovery>(std::move(input), now);
-}
-
-void SubnetManager::end_discovery(base::Instant now, Effects& out) {
-    Discovery::Result result = std::get<Discovery>(phase_).take();
-    working_ = std::make_shared<Fabric>(std::move(result.fabric));
-    change_unread_ = std::move(result.change_unread);
-    for (const mad::Guid owner : result.reset) {
-        survey_.forget(owner);
-        lanes_acknowledged_.erase(owner);
-    }
-    discovery_incomplete_ = result.incomplete;
-    light_count_ = 0;
-    if (!local_port_ready(now, out)) {
-        return;
-    }
-    silent_.clear();
-    for (const fabric::Isolation& item : working_->isolations) {
-        if (item.reason != fabric::IsolationReason::silent || item.at.node == kNoNode) {
-            continue;
-        }
-        if (item.at == working_->local) {
-            discovery_incomplete_ = true;  // all of the fabric lies behind it: asked again soon, and in full
-        } else {
-            silent_.insert({working_->nodes[item.at.node].guid(), item.at.port});
-        }
-    }
-    if (holding()) {
-        return end_hold_look(now, out);
-    }
-    note_changes(now);
-    leave_out_ill(now, out);
-    announce_changes(fabric_.get(), now, out);
-    announce_isolations(now, out);
-    announce_slow_links(now, out);
-    if (waits_for_silent_sm(now, out) || looks_for_who_asked(now, out)) {
-        return;
-    }
-    if (!settle_mastership(working_->sms, now, out)) {
-        fabric_ = working_;
-        view_ = std::make_shared<fabric::TopologyView>(fabric::topology_of(*fabric_, {}));
-        view_fabric_ = fabric_;
-        return finish_sweep(role_text_, now, out);
-    }
-    assign(now, out);
-}
-
 void SubnetManager::assign(base::Instant now, Effects& out) {
     begin_phase("assign", now);
+    ports_kept_ =
+        extent_ && extent_->same_owners && lids_by_ == config_ && ports_by_ == config_ && !inherits();
+    if (!ports_kept_) {
+        assign_lids(now, out);
+        settle_clients_known();
+        note_lost_clients();
+    }
+    view_ = std::make_shared<fabric::TopologyView>(fabric::topology_of(*working_, lids_));
+    view_fabric_ = working_;
+    believe_stored_lanes();
+    const std::vector<std::uint32_t> unknown = unknown_tables();
+    if (unknown.empty()) {
+        return start_routing(now, out);
+    }
+    begin_phase("read tables", now);
+    phase_.emplace<TableReader>(working_, unknown, epoch_);
+}
+
+void SubnetManager::assign_lids(base::Instant now, Effects& out) {
     const LidPolicy policy{config_->lmc, config_->lmc_on_enhanced_port0};
     LidPlan plan =
         plan_lids(*working_, inherits() ? adopt_lids(*working_, remembered_) : remembered_, policy);
@@ -456,17 +362,8 @@ void SubnetManager::assign(base::Instant now, Effects& out) {
         remembered_ = plan.remembered;
         out.emplace_back(Persist{{db::LidsRecord{remembered_}}});
     }
-    note_lost_clients();
     lids_ = std::move(plan.lids);
-    view_ = std::make_shared<fabric::TopologyView>(fabric::topology_of(*working_, lids_));
-    view_fabric_ = working_;
-    believe_stored_lanes();
-    const std::vector<std::uint32_t> unknown = unknown_tables();
-    if (unknown.empty()) {
-        return start_routing(now, out);
-    }
-    begin_phase("read tables", now);
-    phase_.emplace<TableReader>(working_, unknown, epoch_);
+    lids_by_ = plan.unserved.empty() ? config_ : nullptr;
 }
 
 /// Drops what can no longer be believed and lists the switches that hold tables we do not know.
@@ -539,6 +436,11 @@ void SubnetManager::end_reading(base::Instant now, Effects& out) {
 }
 
 void SubnetManager::start_routing(base::Instant now, Effects& out) {
+    auto on = with_absent(view_, routed_.get());
+    if (routes_ && routed_by_ == config_ && routes_alike(routed_->topology, on->topology)) {
+        routes_for_ = view_;
+        return start_programming(now, out);
+    }
     begin_phase("route", now);
     std::shared_ptr<const routing::Routes> previous;
     if (routes_) {
@@ -550,15 +452,20 @@ void SubnetManager::start_routing(base::Instant now, Effects& out) {
         // again.
         previous = stored_routes(stored_tables_);
     }
-    phase_.emplace<Routing>(Routing{previous});
+    out.emplace_back(ComputeRoutes{epoch_, on, std::move(previous), route_options()});
+    phase_.emplace<Routing>(Routing{std::move(on), config_});
+}
+
+routing::RouteOptions SubnetManager::route_options() const {
     routing::RouteOptions options = config_->routing;
     options.vls_max = static_cast<std::uint8_t>(
         std::min<unsigned>(options.vls_max, mad::vl_count(config_->operational_vls_max)));
-    out.emplace_back(ComputeRoutes{epoch_, view_, previous, std::move(options)});
+    return options;
 }
 
 void SubnetManager::on_routes(std::uint16_t epoch, RoutesResult result, base::Instant now, Effects& out) {
-    if (epoch != epoch_ || !std::holds_alternative<Routing>(phase_)) {
+    auto* routing = std::get_if<Routing>(&phase_);
+    if (epoch != epoch_ || routing == nullptr) {
         return;
     }
     if (!result) {
@@ -571,6 +478,8 @@ void SubnetManager::on_routes(std::uint16_t epoch, RoutesResult result, base::In
     }
     routes_ = std::make_shared<const routing::RouteOutcome>(std::move(*result));
     routes_for_ = view_;
+    routed_ = std::move(routing->on);
+    routed_by_ = std::move(routing->by);
     announce_routes(now, out);
     start_programming(now, out);
     run(now, out);
@@ -586,13 +495,12 @@ ProgramInput SubnetManager::program_input() {
     input.config = config_;
     input.acknowledged = &acknowledged_;
     input.epoch = epoch_;
+    input.max_lid = routed_ ? routed_->topology.max_lid : view_->topology.max_lid;
     return input;
 }
 
-void SubnetManager::start_programming(base::Instant now, Effects& out) {
-    begin_phase("program", now);
-    in_force_known_ = false;
-    ProgramInput input = program_input();
+/// Tables as wanted and as known to be in force, and the lanes that they need.
+void SubnetManager::add_tables(ProgramInput& input) const {
     input.routes = std::shared_ptr<const routing::Routes>(routes_, &routes_->routes);
     input.in_force.resize(view_->switch_nodes.size());
     for (std::size_t s = 0; s < view_->switch_nodes.size(); ++s) {
@@ -604,12 +512,22 @@ void SubnetManager::start_programming(base::Instant now, Effects& out) {
             input.unreadable.insert(static_cast<std::uint32_t>(s));
         }
     }
+    input.lanes = plan_lane_setup(
+        {*working_, *view_, routes_->routes, *config_, lanes_acknowledged_, survey_.row_by_row()});
+}
+
+void SubnetManager::start_programming(base::Instant now, Effects& out) {
+    begin_phase("program", now);
+    in_force_known_ = false;
+    ProgramInput input = program_input();
+    add_tables(input);
     for (const std::uint32_t index : change_unread_) {
         input.clear_change.insert(working_->nodes[index].guid());
     }
+    if (ports_kept_) {
+        input.nodes = extent_->nodes;
+    }
     input.strange_mft = strange_mft_;
-    input.lanes = plan_lane_setup(
-        {*working_, *view_, routes_->routes, *config_, lanes_acknowledged_, survey_.row_by_row()});
     add_groups(input);
     groups_due_.reset();  // who joins from here on is due a run of its own
     input.reregister = ports_of_lost_clients();
@@ -623,6 +541,7 @@ void SubnetManager::end_programming(base::Instant now, Effects& out) {
         case RunScope::whole: break;
         case RunScope::groups: return end_groups(done, now, out);
         case RunScope::reregister: return end_reregister(done, now, out);
+        case RunScope::tables: return end_rebalance(done, now, out);
     }
     begin_phase("settle", now);
     settle(done, now, out);
@@ -665,6 +584,7 @@ void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& o
     keep_groups(done);
     keep_lanes(done, now, out);
     report_.lft_blocks_written = done.lft_blocks();
+    report_.lft_blocks_dropped = done.lft_drops();
     report_.port_sets = done.port_sets();
     report_.pkey_sets = done.pkey_sets();
     for (const ProgramFailure& failure : done.failures()) {
@@ -686,10 +606,13 @@ void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& o
     }
     judge_sweep(done, now);
     fabric_ = working_;
+    const bool as_planned = done.failures().empty() && done.surprises().empty() && done.bounces() == 0;
+    ports_by_ = as_planned && !discovery_incomplete_ ? config_ : nullptr;
     settled_ = fabric_;
     ++settled_sweeps_;
     survey_from_ = now + kRest;
     plan_reregister(now);
+    await_quiet(now, out);
     out.emplace_back(Persist{{fabric_record()}});
     const bool first = mode_ != SmMode::up;
     set_mode(SmMode::up, done.failures().empty()

@@ -31,6 +31,7 @@
 #include "daemon/sm/lid_plan.hpp"
 #include "daemon/sm/light_sweep.hpp"
 #include "daemon/sm/programmer.hpp"
+#include "daemon/sm/rebalance.hpp"
 #include "daemon/sm/table_audit.hpp"
 #include "daemon/sm/table_reader.hpp"
 #include "db/records.hpp"
@@ -40,6 +41,16 @@
 namespace ibf::sm {
 
 enum class SweepScope : std::uint8_t { light, full };
+/// Of what comes from another master: all that it has, or what changed since.
+enum class CopyExtent : std::uint8_t { whole, changes };
+
+/// What is held of what clients left with another SM's SA.
+struct ClientsCopy {
+    mad::Guid of{};               ///< the SM; 0: nothing is held
+    bool last = false;            ///< it is the last that clients were told there, but for those at
+    std::set<mad::Guid> lacking;  ///< these ports
+    base::Instant until{};        ///< as of then: what they were told later, we would not know of
+};
 
 /// The result of a ComputeRoutes effect.
 using RoutesResult = base::Result<routing::RouteOutcome>;
@@ -63,11 +74,17 @@ public:
     void on_send_error(const mad::WireMad& mad, base::Instant now, Effects& out);
     void on_time(base::Instant now, Effects& out);
     void on_routes(std::uint16_t epoch, RoutesResult result, base::Instant now, Effects& out);
+    void on_rebalance(std::uint32_t question, RebalanceResult result, base::Instant now, Effects& out);
     void request_sweep(SweepScope scope, std::string reason, base::Instant now, Effects& out);
     /// Who is in which multicast group; tables follow in the next programming run, soon.
     void set_groups(MulticastGroups groups, base::Instant now, Effects& out);
     /// Puts another part's event into the list and the log.
     void add_event(const fabric::EventRecord& event, base::Instant now, Effects& out);
+    /// Another one is master, or may be, and what it remembers is to be remembered here.
+    [[nodiscard]] bool takes_copies() const;
+    /// Its records. `from`: its name. REQUIRES: takes_copies().
+    void take_copy(db::Batch&& batch, CopyExtent extent, std::string_view from, Effects& out);
+    void note_clients(ClientsCopy copy) { clients_copy_ = std::move(copy); }
     void replace_config(std::shared_ptr<const SmConfig> config, base::Instant now, Effects& out);
     /// Ends hold mode.
     void resume(base::Instant now, Effects& out);
@@ -91,14 +108,15 @@ public:
     [[nodiscard]] Role role() const { return election_.role(); }
     /// How often a sweep has set the fabric up whole. Joins and leaves between sweeps do not count.
     [[nodiscard]] std::uint64_t settled_sweeps() const { return settled_sweeps_; }
-    /// The SA has what clients left with it, or they have been asked to register anew. True for good, once it
-    /// is.
+    /// The SA has what clients left with it, or they have been asked to register anew. Once true, it stays so
+    /// as long as no other one is master.
     [[nodiscard]] bool clients_heard() const { return clients_heard_; }
 
 private:
     struct Idle {};
     struct Routing {
-        std::shared_ptr<const routing::Routes> previous;
+        std::shared_ptr<const fabric::TopologyView> on;
+        std::shared_ptr<const SmConfig> by;
     };
     using Phase = std::variant<Idle, LightSweep, Discovery, TableReader, Routing, Programmer>;
 
@@ -106,7 +124,7 @@ private:
         SweepScope scope = SweepScope::light;
         std::vector<std::string> reasons;
         base::Instant not_before{};
-        bool retry = false;  ///< only because something failed: it may fail again and again
+        bool retry = false;    ///< only because something failed: it may fail again and again
         bool by_news = false;  ///< a trap asked for it
     };
     /// What a switch is known to hold.
@@ -138,15 +156,20 @@ private:
     // Sweeps.
     void want_sweep(SweepScope scope, std::string reason, base::Instant not_before);
     void start_sweep(base::Instant now, Effects& out);
-    void start_discovery(base::Instant now);
+    void start_discovery(std::optional<TouchedPlaces> touched, base::Instant now);
+    void begin_next_look(std::optional<TouchedPlaces> touched, base::Instant now);
+    void add_reasons(std::vector<std::string> reasons);
     void end_light(base::Instant now, Effects& out);
     void end_discovery(base::Instant now, Effects& out);
     void assign(base::Instant now, Effects& out);
+    void assign_lids(base::Instant now, Effects& out);
     [[nodiscard]] std::vector<std::uint32_t> unknown_tables();
     [[nodiscard]] bool trusts_stored(const fabric::Node& node) const;
     void end_reading(base::Instant now, Effects& out);
     void start_routing(base::Instant now, Effects& out);
+    [[nodiscard]] routing::RouteOptions route_options() const;
     [[nodiscard]] ProgramInput program_input();
+    void add_tables(ProgramInput& input) const;
     void start_programming(base::Instant now, Effects& out);
     void add_groups(ProgramInput& input) const;
     void start_groups(base::Instant now);
@@ -158,6 +181,18 @@ private:
     [[nodiscard]] ProgramInput begin_short_run(RunScope scope, base::Instant now);
     /// What it wrote is part of the settled fabric.
     void end_short_run();
+    void tell_failures(const Programmer& done, base::Instant now, Effects& out);
+    void await_quiet(base::Instant now, Effects& out);
+    [[nodiscard]] std::optional<base::Instant> rebalance_due() const;
+    [[nodiscard]] bool go_on_balancing(base::Instant now, Effects& out);
+    void ask_rebalance(Effects& out);
+    void end_balancing(fabric::EventRecord::Severity severity, const std::string& why, base::Instant now,
+                       Effects& out);
+    [[nodiscard]] static std::string drift_text(const routing::Drift& drift);
+    void tell_drift(const routing::RebalanceStep& step);
+    void report_drift(fabric::DriftReport report);
+    void start_rebalance(base::Instant now, Effects& out);
+    void end_rebalance(const Programmer& done, base::Instant now, Effects& out);
     void note_lost_clients();
     void plan_reregister(base::Instant now);
     [[nodiscard]] std::vector<fabric::PortRef> ports_of_lost_clients() const;
@@ -201,6 +236,13 @@ private:
     /// The fabric is as another master left it: its LIDs and tables are the ones that clients use.
     [[nodiscard]] bool inherits() const;
     [[nodiscard]] std::shared_ptr<const routing::Routes> tables_in_force() const;
+
+    // Copies.
+    void forget_stored_tables(db::Batch& whole);
+    void follow(mad::Guid master);
+    void note_followed(mad::Guid guid, base::Instant now);
+    void settle_clients_known();
+    [[nodiscard]] bool clients_are_ours(mad::Lid sm_lid) const;
 
     // Phase accounting.
     void begin_phase(std::string name, base::Instant now);
@@ -290,7 +332,12 @@ private:
     std::shared_ptr<const fabric::Fabric> fabric_;  ///< last complete
     std::shared_ptr<fabric::Fabric> working_;       ///< of the sweep under way
     std::vector<std::uint32_t> change_unread_;
+    std::optional<Discovery::Extent> extent_;  ///< what of working_ was looked at; nullopt: everything
     bool discovery_incomplete_ = false;
+    /// Ports outside extent_ are as they shall be, and are stored so.
+    bool ports_kept_ = false;
+    std::shared_ptr<const SmConfig> ports_by_;  ///< the policy by which all ports were set up; null: some not
+    std::shared_ptr<const SmConfig> lids_by_;   ///< the policy of lids_; null: some port has none
     SilentPlaces silent_;
     std::set<mad::Guid> renamed_;
     fabric::LidMap lids_;
@@ -299,7 +346,9 @@ private:
     std::shared_ptr<const fabric::Fabric> view_fabric_;  ///< what view_ was made from
     std::shared_ptr<const fabric::MulticastTables> multicast_;
     std::shared_ptr<const routing::RouteOutcome> routes_;
-    std::shared_ptr<const fabric::TopologyView> routes_for_;  ///< the view they were computed on
+    std::shared_ptr<const fabric::TopologyView> routes_for_;  ///< the view that they serve
+    std::shared_ptr<const fabric::TopologyView> routed_;      ///< what they were computed on (sm/routed)
+    std::shared_ptr<const SmConfig> routed_by_;               ///< and by what policy
     std::map<mad::Guid, db::TableRecord> stored_tables_;
     bool stored_clean_ = false;
     mad::Lid stored_sm_lid_{};
@@ -317,14 +366,20 @@ private:
     MulticastGroups groups_;
     std::map<mad::Guid, MftRow> groups_programmed_;  ///< multicast tables that are known, by switch
     std::optional<base::Instant> groups_due_;
-    const bool clients_known_;                ///< from the start the SA had what clients had left with it
-    bool clients_heard_;                      ///< or those that were there have been asked to register anew
-    std::set<mad::Guid> met_;                 ///< ports seen since the start, where clients were not known
-    std::set<mad::Guid> lost_clients_;        ///< ports whose clients must register anew, and do not know it
+    bool clients_known_;  ///< from the start, or from the take-over on, the SA had what clients had left
+    bool clients_heard_;  ///< or those that were there have been asked to register anew
+    std::optional<mad::Lid> known_under_;  ///< the SM's LID where they had left it, if that was another
+    mad::Guid followed_{};                 ///< the other master, until its place is taken
+    std::optional<base::Instant> followed_heard_;  ///< its last answer
+    ClientsCopy clients_copy_;
+    std::set<mad::Guid> lacking_;       ///< ports whose clients left something that a copy lacked, until seen
+    std::set<mad::Guid> met_;           ///< ports seen since the start, where clients were not known
+    std::set<mad::Guid> lost_clients_;  ///< ports whose clients must register anew, and do not know it
     std::set<mad::Guid> reregister_refused_;  ///< ports that are not asked again
     std::optional<base::Instant> reregister_due_;
     std::shared_ptr<const fabric::Fabric> settled_;  ///< last set up whole
     std::uint64_t settled_sweeps_ = 0;
+    RebalanceState rebalance_;
     AcknowledgedPorts acknowledged_;
     std::set<std::pair<mad::Guid, mad::PortNum>> refusals_told_;  ///< since the configuration was read
     std::map<std::pair<mad::Guid, mad::PortNum>, std::uint32_t> slow_links_told_;  ///< and their Mb/s
@@ -345,29 +400,33 @@ private:
     base::WallTime role_since_{};
     bool in_force_known_ = false;  ///< the last programming run ended without a table left in doubt
 
-    // Storms. A switch that keeps telling is looked at every four seconds still: another port of it may have news.
+    // Storms. A switch that keeps telling is looked at every four seconds still: another port of it may have
+    // news.
     HoldDown news_holds_{std::chrono::seconds{4}};   ///< who sends traps that ask for a look
     HoldDown told_holds_{std::chrono::minutes{10}};  ///< of whom traps are told, by trap number
     HoldDown link_holds_{std::chrono::seconds{30}};  ///< ports whose link changes
     std::optional<base::Instant> last_news_look_;
     std::map<mad::Guid, std::uint32_t> link_traps_;  ///< traps 128 of switches since they were last looked at
-    std::optional<base::Instant> not_set_up_until_;  ///< the set-up of held links failed: when it is tried again
-    std::map<fabric::PortId, fabric::PortId> link_speakers_;  ///< ports that changed, and who speaks for the link
+    std::optional<base::Instant>
+        not_set_up_until_;  ///< the set-up of held links failed: when it is tried again
+    std::map<fabric::PortId, fabric::PortId>
+        link_speakers_;                                   ///< ports that changed, and who speaks for the link
     std::map<fabric::PortId, mad::PortState> held_seen_;  ///< held ports, as light sweeps last found them
     std::vector<fabric::PortRef> ports_by_lid_;
     std::shared_ptr<const fabric::Fabric> ports_by_lid_of_;
 
     PortHealth health_;
     std::optional<base::Instant> health_due_;
-    std::set<fabric::PortId> left_out_;                     ///< policy wants their links out of routing
+    std::set<fabric::PortId> left_out_;           ///< policy wants their links out of routing
+    std::set<fabric::PortId> left_out_in_force_;  ///< those that the last look at everything left out
     std::map<fabric::PortId, fabric::PortId> left_out_peers_;  ///< the other ends, as they were last seen
-    std::map<fabric::PortId, std::string> stays_because_;   ///< those that cannot be spared, and why
+    std::map<fabric::PortId, std::string> stays_because_;      ///< those that cannot be spared, and why
     std::set<fabric::PortId> stays_told_;
-    std::map<fabric::PortId, PortOrder> port_orders_;       ///< to be given
+    std::map<fabric::PortId, PortOrder> port_orders_;                        ///< to be given
     std::map<std::uint32_t, std::pair<fabric::PortId, PortOrder>> ordered_;  ///< given, not answered
     std::uint32_t orders_sent_ = 0;
-    std::vector<mad::Completion> order_answers_;            ///< to be looked at
-    std::map<fabric::PortId, fabric::PortId> disabled_;     ///< who is ill, and the port that is disabled for it
+    std::vector<mad::Completion> order_answers_;         ///< to be looked at
+    std::map<fabric::PortId, fabric::PortId> disabled_;  ///< who is ill, and the port that is disabled for it
     std::shared_ptr<const std::vector<fabric::HealthRow>> health_rows_;
     EventLog events_;
     std::uint64_t traps_received_ = 0;

@@ -3,8 +3,10 @@
 // On a tree (default: the LID-space-full one) routes with each engine, takes away one seeded link between the
 // lowest two levels, one above, and one switch of the top level in turn, and routes again on the tables
 // before. Prints the least time of the runs, and the blocks that hold another entry beside those that anybody
-// would have to write (tests/unit/routing/forced_blocks.hpp). Where losses differ by place (the start of an
-// up/down order does), the worst of them is named as well. Usage: reroute_bench [RUNS] [SPEC]
+// would have to write (tests/unit/routing/forced_blocks.hpp): all against what traffic forces, only those in
+// use by traffic against that, and all against what traffic and dead cables force. Where losses differ by
+// place (the start of an up/down order does), the worst of them is named as well. Usage: reroute_bench [RUNS]
+// [SPEC]
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -126,29 +128,30 @@ Cost reroute(const std::string& engine, const Routes& before, const Topology& cu
     return cost;
 }
 
-double ratio_of(const test::BlockCount& blocks) {
-    return static_cast<double>(blocks.moved) / static_cast<double>(std::max<std::uint64_t>(1, blocks.forced));
+double ratio_of(std::uint64_t moved, std::uint64_t forced) {
+    return static_cast<double>(moved) / static_cast<double>(std::max<std::uint64_t>(1, forced));
 }
 
 void bench(const std::string& kind, const std::string& engine, const Routes& before,
            const std::vector<Loss>& losses, int runs) {
     for (const Loss& loss : losses) {
         const Cost cost = reroute(engine, before, loss.cut, runs);
+        const test::BlockCount& blocks = cost.blocks;
         fmt::print(
-            "  {:6} {:12} {:16} {:6.1f} ms (cpu {:6.1f} ms)  moved {:5} (idle {:4}) forced {:5} ratio {:.2f} "
-            " dropped "
-            "{:5}  "
-            "switches {}\n",
-            engine, kind, loss.what, cost.seconds * 1e3, cost.processor * 1e3, cost.blocks.moved,
-            cost.blocks.idle, cost.blocks.forced, ratio_of(cost.blocks), cost.blocks.dropped,
-            cost.blocks.switches);
+            "  {:6} {:12} {:16} {:6.1f} ms (cpu {:6.1f} ms)  moved {:5} (idle {:4}) forced {:5} (idle {:4}) "
+            "ratio {:.2f} (in use {:.2f}, with idle {:.2f})  dropped {:5}  switches {}\n",
+            engine, kind, loss.what, cost.seconds * 1e3, cost.processor * 1e3, blocks.moved, blocks.idle,
+            blocks.forced, blocks.forced_idle, ratio_of(blocks.moved, blocks.forced),
+            ratio_of(blocks.moved - blocks.idle, blocks.forced),
+            ratio_of(blocks.moved, blocks.forced + blocks.forced_idle), blocks.dropped, blocks.switches);
     }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    ibf::base::keep_freed_memory();  // as the daemon does
+    ibf::base::keep_freed_memory();  // both as the daemon does
+    ibf::base::use_large_pages();
     int runs = 5;
     std::string spec = "fat-tree:radix=64,levels=3,pods=44";
     for (int i = 1; i < argc; ++i) {

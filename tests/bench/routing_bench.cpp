@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include "base/heap.hpp"
 #include "routing/netlist.hpp"
 #include "routing/routes.hpp"
 #include "routing/topology.hpp"
@@ -127,6 +128,7 @@ void bench(const std::string& spec, int runs) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    ibf::base::use_large_pages();  // as the programs do
     int runs = 5;
     std::vector<std::string> specs;
     for (int i = 1; i < argc; ++i) {

@@ -4,6 +4,7 @@
 //
 // Beside the counts it records the longest silence between two sends before the first LFT Set: an SM that has the
 // topology and is computing routes sends nothing, so this is the time from topology to tables, measured from outside.
+// And when it last wrote, and last sent anything but questions about lanes, which ours asks in the background.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <infiniband/umad.h>
@@ -22,6 +23,9 @@ constexpr std::size_t kUmadHeaderBytes = sizeof(ib_user_mad_t);  // the MAD foll
 constexpr std::uint8_t kClassLidRoutedSmp = 0x01;
 constexpr std::uint8_t kClassDirectedSmp = 0x81;
 constexpr std::uint8_t kMethodSet = 0x02;
+constexpr std::uint8_t kMethodGet = 0x01;
+constexpr std::uint16_t kAttributeSlToVl = 0x0017;
+constexpr std::uint16_t kAttributeVlArbitration = 0x0018;
 constexpr std::uint16_t kAttributeLft = 0x0019;
 
 struct Counts {
@@ -31,6 +35,8 @@ struct Counts {
     std::uint64_t longest_silence_ns;            // before first_lft_set_ns
     std::uint64_t other_classes;                 // everything that is no SMP
     std::uint64_t smps[256][64];                 // [method][attribute ID]; attribute IDs above 63 count as 63
+    std::uint64_t last_set_ns;
+    std::uint64_t last_work_ns;                  // the last send of all but questions about lanes
 };
 
 std::mutex guard;
@@ -74,6 +80,9 @@ void count(Counts& counts, const std::uint8_t* mad) {
         counts.first_lft_set_ns = now;
     }
     counts.last_send_ns = now;
+    counts.last_set_ns = method == kMethodSet ? now : counts.last_set_ns;
+    const bool of_lanes = attribute == kAttributeSlToVl || attribute == kAttributeVlArbitration;
+    counts.last_work_ns = method == kMethodGet && of_lanes ? counts.last_work_ns : now;
     ++counts.smps[method][attribute < 64 ? attribute : 63];
 }
 

@@ -125,6 +125,11 @@ class Ibsim:
             return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
                                     cwd=self.folder, env=self.client_environment(**count))
 
+    def say(self, command):
+        """A command to ibsim's console."""
+        self.process.stdin.write(command.encode() + b"\n")
+        self.process.stdin.flush()
+
     def close(self):
         self.process.stdin.close()
         stop(self.process)
@@ -149,6 +154,7 @@ class SmpCounts:
         self.first_send_ns, self.last_send_ns, self.first_lft_set_ns, silence, self.other = struct.unpack_from("=5Q", data)
         self.silence_seconds = silence / 1e9
         self._table = struct.unpack_from(f"={256 * 64}Q", data, 40)
+        self.last_set_ns, self.last_work_ns = struct.unpack_from("=2Q", data, 40 + 256 * 64 * 8)
 
     def of(self, method, attribute):
         return self._table[method * 64 + attribute]

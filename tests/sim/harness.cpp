@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/overload.hpp"
 #include "mad/codec.hpp"
 #include "routing/routes.hpp"
 
@@ -15,10 +16,17 @@ namespace {
 /// Any fixed moment: records carry real times, tests do not depend on them.
 constexpr base::WallTime kWall{std::chrono::milliseconds{1'800'000'000'000}};
 
-template <class... Ts>
-struct Overload : Ts... {
-    using Ts::operator()...;
-};
+constexpr base::Duration kSlowDisk = std::chrono::seconds{10};
+
+/// As ib_umad does with its agent's number: only the low half of a TID is the sender's (answers keep all of
+/// it).
+mad::WireMad with_sender(mad::WireMad wire, sim::Simulator::ClientId client) {
+    constexpr std::size_t kTid = 8;
+    for (std::size_t i = 0; i < sizeof(client); ++i) {
+        wire.bytes[kTid + i] = static_cast<std::uint8_t>(client >> (8U * (sizeof(client) - 1 - i)));
+    }
+    return wire;
+}
 
 bool is_set(const mad::Smp& smp) {
     return smp.header.method == static_cast<std::uint8_t>(mad::Method::set);
@@ -61,16 +69,18 @@ Lab::~Lab() {
 void Lab::start() {
     sm::SmStart begin;
     begin.config = std::make_shared<const sm::SmConfig>(options_.config);
-    begin.stored = stored;
-    begin.clients_known = stored.sa_edition.has_value();
+    blind_ = disk_ == Disk::refuses;
+    begin.stored = blind_ ? db::Stored{} : stored;
+    begin.clients_known = begin.stored.sa_edition.has_value();
     begin.hold_because = hold_because;
     begin.local = sim.local_port(client);
     begin.now = now;
     begin.wall = kWall + std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch());
     stored.clean_stop = false;  // the marker goes before anything is written
     sim.set_is_sm(client, true);
+    sweeps_seen_ = begin.stored.last_sweep_id;
     sm = std::make_unique<sm::SubnetManager>(std::move(begin));
-    sweeps_seen_ = stored.last_sweep_id;
+    version_seen_ = 0;
     sm::Effects effects;
     sm->begin(now, effects);
     execute(effects);
@@ -80,13 +90,51 @@ void Lab::stop() {
     sm::Effects effects;
     sm->stop(now, effects);
     execute(effects);
+    if (disk_ == Disk::slow) {
+        write_due(base::Instant::max());
+    }
     kill();
 }
 
 void Lab::kill() {
     sm.reset();
+    frozen_ = false;
     inbox_.clear();
+    write_due(now);
+    waiting_.clear();
     sim.set_is_sm(client, false);
+}
+
+void Lab::freeze() {
+    frozen_ = true;
+}
+
+void Lab::thaw() {
+    frozen_ = false;
+    take_inbox();
+}
+
+void Lab::set_disk(Disk disk) {
+    if (disk == Disk::good) {
+        if (std::exchange(blind_, false)) {  // of a run whose beginning was not recorded
+            stored.tables.clear();
+        }
+        write_due(base::Instant::max());
+    }
+    disk_ = disk;
+}
+
+void Lab::lose_disk() {
+    stored = db::Stored{};
+    waiting_.clear();
+}
+
+void Lab::add_actor(Actor& actor) {
+    shared_->actors.push_back(&actor);
+}
+
+void Lab::remove_actor(Actor& actor) {
+    std::erase(shared_->actors, &actor);
 }
 
 void Lab::replace_config(const sm::SmConfig& config) {
@@ -120,7 +168,7 @@ void Lab::execute(sm::Effects& effects) {
     for (std::size_t i = 0; i < effects.size(); ++i) {
         sm::Effect effect = std::move(effects[i]);
         std::visit(
-            Overload{
+            base::Overload{
                 [&](sm::SendMad& e) {
                     const auto header = mad::parse_header(e.mad.bytes);
                     if (header && (header->is_response() ||
@@ -128,12 +176,20 @@ void Lab::execute(sm::Effects& effects) {
                         sent_unasked.push_back(e.mad);
                     }
                     const bool set = header && header->method == static_cast<std::uint8_t>(mad::Method::set);
+                    const bool get = header && header->method == static_cast<std::uint8_t>(mad::Method::get);
                     own_sets_ += set && header->attribute != mad::Attribute::sm_info ? 1U : 0U;
-                    sim.send(client, e.mad, now);
+                    sim.send(client, set || get ? with_sender(std::move(e.mad), client) : e.mad, now);
                 },
                 [&](sm::ComputeRoutes& e) {
+                    ++routings;
                     sm->on_routes(e.epoch, routing::route(e.view->topology, e.previous.get(), e.options), now,
                                   effects);
+                },
+                [&](sm::Rebalance& e) {
+                    sm->on_rebalance(e.question,
+                                     routing::rebalance_step(e.view->topology, e.in_force->routes, e.plan,
+                                                             e.options, e.limits),
+                                     now, effects);
                 },
                 [&](sm::Persist& e) { persist(e.batch); },
                 [](sm::MarkEdition&) {},
@@ -151,8 +207,22 @@ void Lab::execute(sm::Effects& effects) {
 
 void Lab::persist(const db::Batch& batch) {
     ++persisted;
+    if (disk_ == Disk::good) {
+        return write(batch);
+    }
+    waiting_.push_back({disk_ == Disk::slow ? now + kSlowDisk : base::Instant::max(), batch});
+}
+
+void Lab::write_due(base::Instant until) {
+    while (!waiting_.empty() && waiting_.front().due <= until) {
+        write(waiting_.front().batch);
+        waiting_.pop_front();
+    }
+}
+
+void Lab::write(const db::Batch& batch) {
     for (const db::Record& record : batch) {
-        std::visit(Overload{
+        std::visit(base::Overload{
                        [this](const db::FabricRecord&) { stored.sa_edition = 1; },
                        [&](const db::LidsRecord& r) { stored.lids = r.lids; },
                        [&](const db::TableRecord& r) { stored.tables.insert_or_assign(r.switch_guid, r); },
@@ -180,7 +250,7 @@ void Lab::say(const std::string& line) {
 }
 
 void Lab::note_sweeps() {
-    if (!sm) {
+    if (!sm || std::exchange(version_seen_, sm->version()) == sm->version()) {
         return;
     }
     const std::vector<fabric::SweepReport> reports = snapshot().sweeps;
@@ -201,9 +271,14 @@ void Lab::note_sweeps() {
 /// Goes to the next instant at which anything happens; false where none comes up to `until`.
 bool Lab::step(base::Instant until) {
     std::optional<base::Instant> next = sim.next_event();
-    for (const Lab* lab : shared_->labs) {
-        const auto deadline = lab->sm ? lab->sm->next_deadline() : std::nullopt;
+    const auto consider = [&](std::optional<base::Instant> deadline) {
         next = next && deadline ? std::min(*next, *deadline) : next ? next : deadline;
+    };
+    for (const Lab* lab : shared_->labs) {
+        consider(lab->sm && !lab->frozen_ ? lab->sm->next_deadline() : std::nullopt);
+    }
+    for (const Actor* actor : shared_->actors) {
+        consider(actor->next_deadline());
     }
     if (!next || *next > until) {
         now = std::max(now, until);
@@ -215,10 +290,18 @@ bool Lab::step(base::Instant until) {
     for (Lab* lab : shared_->labs) {
         lab->take_inbox();
     }
+    for (Actor* actor : shared_->actors) {
+        if (const auto due = actor->next_deadline(); due && *due <= now) {
+            actor->on_time();
+        }
+    }
     return true;
 }
 
 void Lab::take_inbox() {
+    if (frozen_) {
+        return;
+    }
     sm::Effects effects;
     while (sm && !inbox_.empty()) {
         mad::WireMad mad = std::move(inbox_.front());

@@ -3,8 +3,10 @@
 // A Lab has a Simulator and, between start() and stop() or kill(), a SubnetManager joined to it. Labs that
 // are made beside another share its fabric and its time: whichever is told to go on, all of them do. Effects
 // are executed where they arise: MADs go to the simulator, routes are computed at once by one thread, records
-// go to a db::Stored in memory, so that the next start() finds what a restarted daemon would find: also that
-// an SA had clients, which here it has none. Nothing waits for real time.
+// go to a db::Stored in memory, as far as the disk lets them (Disk), so that the next start() finds what a
+// restarted daemon would find: also that an SA had clients, which here it has none. Nothing waits for real
+// time. As ib_umad does, a Lab puts its client's number into the upper half of each request's TID: that tells
+// an observer whose it is (sender_of).
 //
 // With IBF_LAB_TRACE in the environment every event and sweep is printed with its virtual time.
 //
@@ -35,6 +37,31 @@ struct LabOptions {
 /// The SM at this node, all else as usual.
 [[nodiscard]] LabOptions at(const std::string& node);
 
+/// The client that sent a request.
+[[nodiscard]] inline sim::Simulator::ClientId sender_of(const mad::Smp& request) {
+    return static_cast<sim::Simulator::ClientId>(request.header.tid >> 32U);
+}
+
+/// What becomes of the records that an SM has kept. As with db::Writer, what waits is lost with the process.
+enum class Disk : std::uint8_t {
+    good,
+    slow,     ///< written ten seconds late
+    refuses,  ///< full, read-only, locked: tried again until it is good; an SM started meanwhile knows
+              ///< nothing
+};
+
+/// Whoever else acts on a fabric in its labs' time.
+class Actor {
+public:
+    Actor() = default;
+    virtual ~Actor() = default;
+    Actor(const Actor&) = delete;
+    Actor& operator=(const Actor&) = delete;
+    [[nodiscard]] virtual std::optional<base::Instant> next_deadline() const = 0;
+    /// Its deadline has come.
+    virtual void on_time() = 0;
+};
+
 class Lab {
 public:
     Lab(routing::Netlist netlist, LabOptions options);
@@ -49,11 +76,19 @@ public:
     void start();
     void stop();  ///< clean, as on SIGTERM
     void kill();  ///< as on SIGKILL: nothing is said to anybody
+    /// The process stands still, as under SIGSTOP; what arrives waits for it.
+    void freeze();
+    void thaw();
+    void set_disk(Disk disk);
+    void lose_disk();  ///< the next start() finds nothing
     void replace_config(const sm::SmConfig& config);
     void request_sweep(sm::SweepScope scope);
     void set_groups(const sm::MulticastGroups& groups);
     /// Anything else that it can be told.
     void tell(const std::function<void(sm::SubnetManager&, base::Instant, sm::Effects&)>& what);
+
+    void add_actor(Actor& actor);
+    void remove_actor(Actor& actor);
 
     // --- time ---
     void advance(base::Duration duration);
@@ -73,6 +108,8 @@ public:
     /// Sets that this SM sent, SMInfo's left out: those address no device. Of the fabric: sets().
     [[nodiscard]] std::uint64_t own_sets() const { return own_sets_; }
     [[nodiscard]] std::uint64_t sweeps(const std::string& scope) const;  ///< finished since forget_counts()
+    /// Those that were more than a light one: of all of the fabric, or of what was touched.
+    [[nodiscard]] std::uint64_t heavy_sweeps() const { return sweeps("full") + sweeps("touched"); }
     void forget_counts();
     [[nodiscard]] std::size_t events(const std::string& kind) const;
     [[nodiscard]] const fabric::EventRecord* find_event(const std::string& kind) const;
@@ -101,6 +138,7 @@ private:
         sim::Simulator sim;
         base::Instant now{};
         std::vector<Lab*> labs;
+        std::vector<Actor*> actors;
     };
     std::shared_ptr<Shared> shared_;
 
@@ -117,6 +155,7 @@ public:
     std::vector<mad::WireMad>
         sent_unasked;              ///< what the SM sent and no agent answers: TrapRepress, SMInfo answers
     std::uint32_t persisted = 0;   ///< batches
+    std::uint32_t routings = 0;    ///< how often routes were computed
     std::set<std::uint32_t> dead;  ///< nodes whose agents were killed by inject()
 
 private:
@@ -124,6 +163,8 @@ private:
     void execute(sm::Effects& effects);
     void take_inbox();
     void persist(const db::Batch& batch);
+    void write(const db::Batch& batch);
+    void write_due(base::Instant until);
     void observe(base::Instant at, std::uint32_t node, const mad::Smp& request, mad::MadStatus status);
     void check_block(std::uint32_t node, std::uint32_t block);
     bool step(base::Instant until);
@@ -131,11 +172,20 @@ private:
     void say(const std::string& line);
 
     LabOptions options_;
+    struct Waiting {
+        base::Instant due;
+        db::Batch batch;
+    };
+    Disk disk_ = Disk::good;
+    std::deque<Waiting> waiting_;  ///< not written yet
+    bool blind_ = false;           ///< the SM was started without its database
+    bool frozen_ = false;
     std::deque<mad::WireMad> inbox_;
     std::map<mad::Attribute, std::uint64_t> sets_;
     std::map<mad::Attribute, std::uint64_t> gets_;
     std::map<std::string, std::uint64_t> sweeps_;
     std::uint64_t sweeps_seen_ = 0;
+    std::uint64_t version_seen_ = 0;  ///< of the SM, when its sweeps were last looked at
     std::uint64_t own_sets_ = 0;
     bool watch_loops_ = false;
     bool trace_ = false;

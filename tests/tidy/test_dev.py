@@ -43,6 +43,12 @@ class Dev(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         self.assertIn("frobnicate", result.stderr)
 
+    def test_a_soak_of_no_number_of_seeds_is_refused(self):
+        for arguments in (["frobnicate"], ["--seeds"], ["--seeds", "many"], ["--first", "x"]):
+            result = dev("soak", *arguments)
+            self.assertEqual(result.returncode, 1, arguments)
+            self.assertIn("--seeds N", result.stderr)
+
     def test_a_preset_that_is_not_there_is_refused(self):
         self.assertNotEqual(dev("build", "frobnicate").returncode, 0)
 

@@ -49,7 +49,8 @@ class Libraries(unittest.TestCase):
         for path, header in (
             ("mad/a.cpp", "spdlog/spdlog.h"), ("daemon/core/a.cpp", "sqlite3.h"), ("sim/a.cpp", "infiniband/umad.h"),
             ("mad/a.hpp", "iba/ib_types.h"), ("mad/a.hpp", "infiniband/mad.h"), ("daemon/sm/a.cpp", "boost/graph/x.hpp"),
-            ("daemon/api/a.cpp", "boost/beast/core.hpp"), ("daemon/core/a.cpp", "systemd/sd-event.h"),
+            ("daemon/api/a.cpp", "boost/beast/core.hpp"), ("daemon/shell/replica.cpp", "openssl/ssl.h"),
+            ("daemon/core/a.cpp", "systemd/sd-event.h"),
             ("base/a.cpp", "nlohmann/json.hpp"), ("daemon/sm/a.cpp", "toml++/toml.h"),
         ):
             self.assertTrue(findings(tidy.check_libraries, {path: f"#include <{header}>\n"}), f"{path} {header}")
@@ -57,6 +58,7 @@ class Libraries(unittest.TestCase):
     def test_a_library_behind_its_file_passes(self):
         for path, header in (("base/log.cpp", "spdlog/spdlog.h"), ("db/a.cpp", "sqlite3.h"),
                              ("mad/a.cpp", "infiniband/umad.h"), ("daemon/shell/api_server.cpp", "boost/asio.hpp"),
+                             ("daemon/shell/replica.cpp", "boost/asio/post.hpp"), ("daemon/shell/replica_tls.cpp", "openssl/ssl.h"),
                              ("tests/unit/db/a_test.cpp", "sqlite3.h")):
             self.assertEqual(findings(tidy.check_libraries, {path: f"#include <{header}>\n"}), [])
 

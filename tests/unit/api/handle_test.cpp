@@ -1,5 +1,6 @@
 #include "daemon/api/api.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -130,6 +131,29 @@ TEST_F(HandleTest, StatusTellsHowFarTheLanesAreRead) {
     lanes->left_out = 1;
     snapshot_.lanes = lanes;
     EXPECT_EQ(get("/v1/status").body["lanes"], Json::parse(R"({"devices": 9, "read": 7, "left_out": 1})"));
+}
+
+TEST_F(HandleTest, StatusAndCheckTellHowFarTablesHaveDrifted) {
+    const auto finding = [this] {
+        const Json findings = get("/v1/check").body["findings"];
+        return std::any_of(findings.begin(), findings.end(),
+                           [](const Json& one) { return one["kind"] == "drift"; });
+    };
+    EXPECT_FALSE(get("/v1/status").body["routing"].contains("drift"));
+    EXPECT_FALSE(finding());
+    fabric::DriftReport report{routing::Drift{1.5, "0->1 up", 300, 200, 4}, 1.2, "one and a half times"};
+    snapshot_.drift = std::make_shared<const fabric::DriftReport>(report);
+    EXPECT_EQ(get("/v1/status").body["routing"]["drift"],
+              Json::parse(R"({"measured": true, "text": "one and a half times", "worst": 1.5, "limit": 1.2,
+                              "level": "0->1 up", "paths": 300, "paths_fresh": 200, "idle_links": 4})"));
+    EXPECT_TRUE(finding());
+    report.limit = 1.5;
+    snapshot_.drift = std::make_shared<const fabric::DriftReport>(report);
+    EXPECT_FALSE(finding());
+    snapshot_.drift = std::make_shared<const fabric::DriftReport>(fabric::DriftReport{{}, 1.2, "no engine"});
+    EXPECT_EQ(get("/v1/status").body["routing"]["drift"],
+              Json::parse(R"({"measured": false, "text": "no engine"})"));
+    EXPECT_FALSE(finding());
 }
 
 TEST_F(HandleTest, RatesAreThoseOfBothEnds) {
@@ -316,6 +340,24 @@ TEST_F(HandleTest, SmsAreThisOneAndTheOthersWithWhyOneIsMaster) {
     EXPECT_EQ(answer["sms"][1]["polled"], true);
     EXPECT_EQ(answer["sms"][2]["state"], "silent");
     EXPECT_EQ(ask(fabric::Snapshot{}, "GET", "/v1/sms").body["sms"].size(), 1U) << "before any sweep";
+}
+
+TEST_F(HandleTest, AStandbySaysHowGoodItsCopyIs) {
+    using State = fabric::StandbyCopy::State;
+    snapshot_.mastership.state = mad::SmState::standby;
+    EXPECT_FALSE(get("/v1/sms").body.contains("copy")) << "not configured";
+    snapshot_.copy.state = State::none;
+    EXPECT_EQ(get("/v1/sms").body["copy"], (Json{{"state", "none"}}));
+    snapshot_.copy = {State::ended, mad::Guid{77}, "sm1", {}, "the connection was closed"};
+    snapshot_.peers = {{mad::Guid{77}, "sm1", {"LMC", "routing"}}};
+    const Json answer = get("/v1/sms").body;
+    EXPECT_EQ(answer["copy"]["state"], "ended");
+    EXPECT_EQ(answer["copy"]["name"], "sm1");
+    EXPECT_EQ(answer["copy"]["why"], "the connection was closed");
+    EXPECT_TRUE(answer["copy"]["age_seconds"].is_number());
+    EXPECT_EQ(answer["peers"][0]["differences"], (Json{"LMC", "routing"}));
+    snapshot_.mastership.state = mad::SmState::master;
+    EXPECT_FALSE(get("/v1/sms").body.contains("copy")) << "what a master remembers is no copy";
 }
 
 TEST_F(HandleTest, CommandsComeBackForTheCore) {

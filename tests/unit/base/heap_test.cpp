@@ -1,15 +1,19 @@
 // Memory that was freed is there for the next tables.
 #include "base/heap.hpp"
 
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
-
+#include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#if defined(__GLIBC__)  // known by now
+#include <malloc.h>
+#endif
 
 namespace ibf::base {
 namespace {
@@ -29,6 +33,40 @@ TEST(Heap, FreedMemoryStays) {
         }
     }
     EXPECT_GE(mallinfo2().fordblks, kRows * kRowBytes);
+#endif
+}
+
+/// Kilobytes of the heap that are large pages (proc(5), smaps).
+std::uint64_t large_kilobytes() {
+    std::ifstream maps("/proc/self/smaps");
+    bool in_heap = false;
+    std::uint64_t sum = 0;
+    for (std::string line; std::getline(maps, line);) {
+        const bool begins = line.find('-') < line.find(' ') && line.find(':') > line.find('-');
+        in_heap = begins ? line.find("[heap]") != std::string::npos : in_heap;
+        constexpr std::string_view kLarge = "AnonHugePages:";
+        if (in_heap && line.starts_with(kLarge)) {
+            sum += std::stoull(line.substr(kLarge.size()));
+        }
+    }
+    return sum;
+}
+
+TEST(Heap, RowsOfTablesComeInLargePages) {
+#if !defined(__GLIBC__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "this allocator is not glibc's";
+#else
+    std::ifstream setting("/sys/kernel/mm/transparent_hugepage/enabled");
+    std::string modes;
+    if (!std::getline(setting, modes) || modes.find("[never]") != std::string::npos) {
+        GTEST_SKIP() << "this system has no large pages for the asking";
+    }
+    use_large_pages();
+    constexpr std::size_t kBytes = 64 << 20;
+    const std::uint64_t before = large_kilobytes();
+    const auto rows = std::make_unique<char[]>(kBytes);  // zeroed: every page is there
+    EXPECT_EQ(rows[kBytes - 1], 0);
+    EXPECT_GE(large_kilobytes() - before, kBytes / 1024 / 2) << "half of it, however the memory lies";
 #endif
 }
 

@@ -381,6 +381,34 @@ TEST(Transactions, AbandonedRequestsVanishAndTheirAnswersAreLate) {
     EXPECT_TRUE(f.receive(reply_to(fresh[0]), kStart)) << "the table works on";
 }
 
+TEST(Transactions, SomeAreAbandonedAndTheOthersGoOn) {
+    Fixture f({.window_total = 4, .window_min = 1});
+    for (std::uint64_t tag = 0; tag < 10; ++tag) {
+        f.submit(static_cast<std::uint32_t>(tag % 3), tag);
+    }
+    const auto sent = f.poll(kStart);  // tags 0 to 3
+    ASSERT_EQ(sent.size(), 4U);
+    f.table.abandon_if([](const Request& request) { return request.tag % 2 == 0; });
+    EXPECT_EQ(f.table.in_flight(), 2U);
+    EXPECT_EQ(f.table.queued(), 3U);
+    EXPECT_EQ(f.poll(kStart).size(), 2U) << "their places in the window are free";
+    EXPECT_FALSE(f.receive(reply_to(sent[0]), kStart));
+    EXPECT_EQ(f.table.counters().late, 1U);
+    Instant now = kStart;
+    while (const auto at = f.table.next_deadline()) {
+        now = *at;
+        f.table.on_time(now, f.done);
+        for (const WireMad& mad : f.poll(now)) {
+            EXPECT_TRUE(f.receive(reply_to(mad), now));
+        }
+    }
+    std::set<std::uint64_t> done;
+    for (const Completion& completion : f.done) {
+        EXPECT_TRUE(done.insert(completion.tag).second);
+    }
+    EXPECT_EQ(done, (std::set<std::uint64_t>{1, 3, 5, 7, 9}));
+}
+
 TEST(Transactions, TidsWrapAndStepOverThoseInUse) {
     Fixture f({.window_total = 4, .window_min = 1, .window_target = 4, .queue_max = 4});  // 16 cells
     Fixture wrapping({.window_total = 4, .window_min = 1, .window_target = 4, .queue_max = 4});

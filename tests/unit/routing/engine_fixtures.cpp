@@ -1,5 +1,6 @@
 #include "engine_fixtures.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -280,6 +281,126 @@ FabricMaker random_fabric(std::uint64_t seed, unsigned more_switches, unsigned m
     }
     maker.lmc = static_cast<std::uint8_t>(prng.below(3));
     return maker;
+}
+
+Topology two_rails(Rails rails, std::uint64_t ports_per_leaf) {
+    constexpr std::uint64_t kLeaves = 4;
+    constexpr std::uint64_t kSpines = 4;
+    const bool apart = rails == Rails::on_two_leaves;
+    TopologyBuilder builder;
+    for (std::uint64_t at = 0; at < kLeaves + kSpines; ++at) {
+        TopologySwitch item;
+        item.guid = mad::Guid{0x100 + at};
+        item.lids = {mad::Lid{static_cast<std::uint16_t>(100 + at)}, 0};
+        item.num_ports = static_cast<std::uint8_t>(ports_per_leaf + kSpines);
+        builder.add_switch(item);
+    }
+    for (std::uint64_t leaf = 0; leaf < kLeaves; ++leaf) {
+        for (std::uint64_t spine = 0; spine < kSpines; ++spine) {
+            builder.add_link(
+                mad::Guid{0x100 + leaf}, mad::PortNum{static_cast<std::uint8_t>(ports_per_leaf + 1 + spine)},
+                mad::Guid{0x100 + kLeaves + spine}, mad::PortNum{static_cast<std::uint8_t>(1 + leaf)}, {1});
+        }
+        for (std::uint64_t port = 0; port < ports_per_leaf; ++port) {
+            // Apart: leaves 0 and 1 hold first and second ports of the same hosts, so do 2 and 3.
+            const std::uint64_t host =
+                apart ? leaf / 2 * ports_per_leaf + port : (leaf * ports_per_leaf + port) / 2;
+            TopologyEndPort end;
+            end.node_guid = mad::Guid{0x1000 + host};
+            end.port = mad::PortNum{static_cast<std::uint8_t>(1 + (apart ? leaf % 2 : port % 2))};
+            end.port_guid = mad::Guid{0x2000 + leaf * ports_per_leaf + port};
+            end.lids = {mad::Lid{static_cast<std::uint16_t>(1 + leaf * ports_per_leaf + port)}, 0};
+            builder.add_end_port(end);
+            builder.add_link(end.node_guid, end.port, mad::Guid{0x100 + leaf},
+                             mad::PortNum{static_cast<std::uint8_t>(1 + port)}, {1});
+        }
+    }
+    return builder.build();
+}
+
+namespace {
+
+/// Finds the name of a graph that all graphs share which differ in the numbering of their switches: the
+/// highest word of adjacency bits over all numberings that put switches of more links first. A neighbour's
+/// links decide between equals, so few numberings are left to try.
+class GraphNamer {
+public:
+    GraphNamer(unsigned switches, const std::vector<Edge>& links)
+        : count_(switches), joined_(switches * switches, 0), rank_(switches, 0) {
+        std::vector<unsigned> degree(switches, 0);
+        for (const auto& [a, b] : links) {
+            joined_[a * count_ + b] = joined_[b * count_ + a] = 1;
+            ++degree[a];
+            ++degree[b];
+        }
+        for (const auto& [a, b] : links) {
+            rank_[a] += degree[b] * degree[b];
+            rank_[b] += degree[a] * degree[a];
+        }
+        for (unsigned at = 0; at < switches; ++at) {
+            rank_[at] += degree[at] * 1000;
+        }
+        ranks_in_order_ = rank_;
+        std::sort(ranks_in_order_.rbegin(), ranks_in_order_.rend());
+    }
+
+    std::uint32_t name() {
+        place(0);
+        return best_;
+    }
+
+private:
+    void place(std::uint32_t bits) {
+        if (placed_.size() == count_) {
+            best_ = std::max(best_, bits);
+            return;
+        }
+        for (unsigned at = 0; at < count_; ++at) {
+            if (rank_[at] != ranks_in_order_[placed_.size()] ||
+                std::find(placed_.begin(), placed_.end(), at) != placed_.end()) {
+                continue;
+            }
+            std::uint32_t more = bits;
+            for (const unsigned other : placed_) {
+                more = more << 1U | joined_[at * count_ + other];
+            }
+            placed_.push_back(at);
+            place(more);
+            placed_.pop_back();
+        }
+    }
+
+    unsigned count_;
+    std::vector<std::uint32_t> joined_;
+    std::vector<unsigned> rank_;
+    std::vector<unsigned> ranks_in_order_;
+    std::vector<unsigned> placed_;
+    std::uint32_t best_ = 0;
+};
+
+}  // namespace
+
+/// A connected graph has a switch without which it stays connected: each comes of one with a switch less.
+std::vector<std::vector<Edge>> connected_graphs(unsigned switches) {
+    if (switches == 1) {
+        return {{}};
+    }
+    std::set<std::uint32_t> names;
+    std::vector<std::vector<Edge>> graphs;
+    for (const std::vector<Edge>& smaller : connected_graphs(switches - 1)) {
+        for (std::uint32_t neighbours = 1; neighbours < 1U << (switches - 1); ++neighbours) {
+            std::vector<Edge> links = smaller;
+            for (unsigned at = 0; at + 1 < switches; ++at) {
+                if ((neighbours >> at & 1U) != 0) {
+                    links.emplace_back(at, switches - 1);
+                }
+            }
+            if (names.insert(GraphNamer(switches, links).name()).second) {
+                graphs.push_back(std::move(links));
+            }
+        }
+    }
+    return graphs;
 }
 
 void expect_shortest(const Topology& topology, const Routes& routes) {

@@ -76,6 +76,15 @@ struct SlowVerdict {
 /// A random connected fabric of 6 switches and more: 0 to 3 hosts each, an LMC of 0 to 2.
 [[nodiscard]] FabricMaker random_fabric(std::uint64_t seed, unsigned more_switches, unsigned more_links);
 
+/// Where the two ports of a host are.
+enum class Rails : std::uint8_t { on_one_leaf, on_two_leaves };
+/// A full two-level tree of four leaves (switches 0 to 3) and four spines, whose hosts have two ports each.
+/// Switch ports 1 .. ports_per_leaf of a leaf lead to hosts, the next four to the spines.
+[[nodiscard]] Topology two_rails(Rails rails, std::uint64_t ports_per_leaf);
+
+/// Connected graphs of so many switches, one of each kind that is left when switches are renamed.
+[[nodiscard]] std::vector<std::vector<Edge>> connected_graphs(unsigned switches);
+
 /// Every switch reaches every end port by as few hops as there can be.
 void expect_shortest(const Topology& topology, const Routes& routes);
 

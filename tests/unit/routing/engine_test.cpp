@@ -47,6 +47,62 @@ TEST(Engines, EveryGraphOfUpToFiveSwitches) {
     }
 }
 
+const std::set<std::string> kServeAll{"minhop", "updn", "dnup", "sssp", "dfsssp", "nue"};
+
+/// Every engine on a small fabric: what it serves both judges pass, what it refuses it may, and says why.
+unsigned try_all_engines(const Topology& topology) {
+    RouteOptions options;
+    options.threads = 1;
+    unsigned served_by = 0;
+    for (const std::string& engine : engine_names()) {
+        SCOPED_TRACE(engine);
+        const auto routes = run_engine(engine, topology, nullptr, options);
+        if (!routes) {
+            EXPECT_EQ(kServeAll.count(engine), 0U) << routes.error().message;
+            EXPECT_NE(routes.error().message, "");
+            continue;
+        }
+        ++served_by;
+        const SlowVerdict slow = judge_slowly(topology, *routes);
+        const Verdict verdict = verify(topology, *routes, 1);
+        EXPECT_EQ(slow.unreachable, 0U);
+        EXPECT_EQ(verdict.unreachable_pairs + verdict.loops, 0U) << verdict.first_failure;
+        EXPECT_EQ(verdict.pairs_checked, slow.pairs);
+        EXPECT_EQ(verdict.credit_loop_free, !slow.cyclic);
+        EXPECT_EQ(verdict.lane_faults, slow.lane_faults.size());
+        EXPECT_TRUE(slow.lane_faults.empty());
+        EXPECT_FALSE(slow.cyclic && engine != "minhop" && engine != "sssp");
+        if (kShortest.count(engine) != 0) {
+            expect_shortest(topology, *routes);
+        }
+    }
+    return served_by;
+}
+
+// So many connected graphs there are that are not the same under other names (OEIS A001349): every fabric of
+// up to seven switches with single links, but for the numbering. Once with a host everywhere, once with hosts
+// on some.
+TEST(Engines, EveryConnectedGraphOfUpToSevenSwitches) {
+    const std::array<std::size_t, 8> known{0, 1, 1, 2, 6, 21, 112, 853};
+    base::Prng prng(7);
+    std::uint64_t served = 0;
+    for (unsigned switches = 1; switches <= 7; ++switches) {
+        const std::vector<std::vector<Edge>> graphs = connected_graphs(switches);
+        ASSERT_EQ(graphs.size(), known[switches]);
+        for (std::size_t i = 0; i < graphs.size() && !::testing::Test::HasFailure(); ++i) {
+            SCOPED_TRACE(std::to_string(switches) + " switches, graph " + std::to_string(i));
+            FabricMaker maker{.switches = switches, .links = graphs[i]};
+            served += try_all_engines(maker.make());
+            for (unsigned at = 0; at < switches; ++at) {
+                maker.hosts.push_back(static_cast<unsigned>(prng.below(3)));
+            }
+            maker.hosts[prng.below(switches)] = 1;
+            served += try_all_engines(maker.make());
+        }
+    }
+    EXPECT_GT(served, (known[7] + known[6]) * 2 * kServeAll.size());
+}
+
 TEST(Engines, RandomGraphs) {
     for (std::uint64_t seed = 1; seed <= 40 && !::testing::Test::HasFailure(); ++seed) {
         const Topology topology = random_fabric(seed, 60, 80).make();

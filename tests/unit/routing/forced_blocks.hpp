@@ -7,8 +7,9 @@
 // An entry is forced if its old next hop is gone, or leads to a switch from which no legal path goes on, and
 // somebody sends over it: the switch itself does, to hosts; to LIDs of switches only paths from switches with
 // hosts count. An engine may know longer ways that are legal too: what it left as it is was not forced. A
-// block is forced if it holds a forced entry. Entries for LIDs that nobody has any more are dropped by every
-// engine, and counted apart: nobody sends there, so nothing waits for them.
+// block is forced if it holds a forced entry. An entry that nobody sends over but the switch itself has to
+// change too where its cable is gone; such blocks are counted apart. Entries for LIDs that nobody has any
+// more are dropped by every engine, and counted apart: nobody sends there, so nothing waits for them.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +25,10 @@ namespace ibf::routing::test {
 
 struct BlockCount {
     std::uint64_t forced = 0;
-    std::uint64_t moved = 0;     ///< hold an entry of a living LID that is another one now
-    std::uint64_t idle = 0;      ///< of those, the ones that nobody sends over: from switch to switch only
+    std::uint64_t forced_idle =
+        0;                    ///< hold no such entry, but one that nobody sends over and whose cable is gone
+    std::uint64_t moved = 0;  ///< hold an entry of a living LID that is another one now
+    std::uint64_t idle = 0;   ///< of those, the ones that nobody sends over: from switch to switch only
     std::uint64_t dropped = 0;   ///< hold no such entry, but one of a LID that is gone
     std::uint64_t switches = 0;  ///< that have any of these
 };
@@ -178,6 +181,7 @@ private:
         const LftRow& old = *old_[at];
         const LftRow& now = *after_.rows[at];
         std::set<std::size_t> forced;
+        std::set<std::size_t> forced_idle;
         std::set<std::size_t> moved;
         std::set<std::size_t> sent_over;
         std::set<std::size_t> dropped;
@@ -193,9 +197,14 @@ private:
             }
             if (is_forced(at, lid, old[lid])) {
                 forced.insert(block);
+            } else if (home_[lid] != kNoIndex && next_of(cut_.switches[at], old[lid]) == kNoIndex) {
+                forced_idle.insert(block);
             }
         }
         result.forced += forced.size();
+        result.forced_idle += static_cast<std::uint64_t>(
+            std::count_if(forced_idle.begin(), forced_idle.end(),
+                          [&](std::size_t block) { return forced.count(block) == 0; }));
         result.moved += moved.size();
         result.idle += moved.size() - sent_over.size();
         result.dropped += static_cast<std::uint64_t>(std::count_if(

@@ -242,44 +242,9 @@ TEST(Ftree, FieldTreesAreServed) {
     }
 }
 
-/// A full two-level tree whose hosts have two ports each. `rails_apart`: on two different leaves.
-Topology two_rails(bool rails_apart) {
-    constexpr std::uint64_t kLeaves = 4;
-    constexpr std::uint64_t kSpines = 4;
-    constexpr std::uint64_t kPorts = 4;  // of hosts, per leaf
-    TopologyBuilder builder;
-    for (std::uint64_t at = 0; at < kLeaves + kSpines; ++at) {
-        TopologySwitch item;
-        item.guid = mad::Guid{0x100 + at};
-        item.lids = {mad::Lid{static_cast<std::uint16_t>(100 + at)}, 0};
-        item.num_ports = 8;
-        builder.add_switch(item);
-    }
-    for (std::uint64_t leaf = 0; leaf < kLeaves; ++leaf) {
-        for (std::uint64_t spine = 0; spine < kSpines; ++spine) {
-            builder.add_link(mad::Guid{0x100 + leaf}, mad::PortNum{static_cast<std::uint8_t>(5 + spine)},
-                             mad::Guid{0x100 + kLeaves + spine},
-                             mad::PortNum{static_cast<std::uint8_t>(1 + leaf)}, {1});
-        }
-        for (std::uint64_t port = 0; port < kPorts; ++port) {
-            // Apart: leaves 0 and 1 hold first and second ports of the same hosts, so do 2 and 3.
-            const std::uint64_t host = rails_apart ? leaf / 2 * kPorts + port : leaf * 2 + port / 2;
-            TopologyEndPort end;
-            end.node_guid = mad::Guid{0x1000 + host};
-            end.port = mad::PortNum{static_cast<std::uint8_t>(1 + (rails_apart ? leaf % 2 : port % 2))};
-            end.port_guid = mad::Guid{0x2000 + leaf * kPorts + port};
-            end.lids = {mad::Lid{static_cast<std::uint16_t>(1 + leaf * kPorts + port)}, 0};
-            builder.add_end_port(end);
-            builder.add_link(end.node_guid, end.port, mad::Guid{0x100 + leaf},
-                             mad::PortNum{static_cast<std::uint8_t>(1 + port)}, {1});
-        }
-    }
-    return builder.build();
-}
-
 TEST(Ftree, RailsOfAHostComeOverDifferentSpines) {
-    for (const bool apart : {true, false}) {
-        const Topology topology = two_rails(apart);
+    for (const Rails rails : {Rails::on_two_leaves, Rails::on_one_leaf}) {
+        const Topology topology = two_rails(rails, 4);
         const Routes routes = routes_of("ftree", topology);
         expect_served(topology, routes);
         for (std::size_t end = 0; end + 1 < topology.end_ports.size(); ++end) {
@@ -294,7 +259,7 @@ TEST(Ftree, RailsOfAHostComeOverDifferentSpines) {
                     const auto b = walk(topology, routes, leaf, second.lids.base.value());
                     ASSERT_EQ(a.size(), 3U);
                     ASSERT_EQ(b.size(), 3U);
-                    EXPECT_NE(a[1], b[1]) << "apart " << apart << " end " << end << " from leaf " << leaf;
+                    EXPECT_NE(a[1], b[1]) << "end " << end << " from leaf " << leaf;
                 }
             }
         }
@@ -424,7 +389,9 @@ void expect_few_blocks_for_every_loss(const std::string& engine, const Topology&
 }
 
 TEST(Ftree, NoLossMovesManyMoreBlocksThanItMust) {
-    expect_few_blocks_for_every_loss("ftree", generated("fat-tree:radix=16,levels=3,pods=6"));
+    for (const char* engine : {"ftree", "updn"}) {
+        expect_few_blocks_for_every_loss(engine, generated("fat-tree:radix=16,levels=3,pods=6"));
+    }
 }
 
 TEST(Ftree, AMemoOfOtherRowsIsNotBelieved) {

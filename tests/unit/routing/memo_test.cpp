@@ -163,5 +163,32 @@ TEST(Memo, C69_A_thousand_random_steps_give_the_same_tables_with_it_and_without)
               kSteps * 9 / 10);
 }
 
+// Two trees, then a cable from a leaf of the one up to the spine of the other. To those above that leaf it is
+// spare: they reach the other tree only by what counts as no way down while there is another. Their own rows
+// knew no path before and, taken for themselves, know none now.
+TEST(Memo, C69_Parts_that_come_together_are_worked_out_anew) {
+    FabricMaker maker{.switches = 8,
+                      .links = {{0, 2}, {0, 3}, {1, 2}, {4, 5}, {4, 6}, {4, 7}},
+                      .hosts = {2, 2, 0, 0, 0, 2, 2, 2}};
+    const Topology apart = maker.make();
+    maker.links.emplace_back(1, 4);
+    const Topology joined = maker.make();
+    RouteOptions options;
+    options.root_guids = {apart.switches[2].guid, apart.switches[3].guid, apart.switches[4].guid};
+    const auto before = run_engine("ftree", apart, nullptr, options);
+    ASSERT_TRUE(before) << before.error().message;
+    ASSERT_NE(before->memo, nullptr);
+    Routes bare = *before;
+    bare.memo = nullptr;
+    const auto built_on = run_engine("ftree", joined, &*before, options);
+    const auto anew = run_engine("ftree", joined, &bare, options);
+    ASSERT_TRUE(built_on && anew);
+    EXPECT_EQ(built_on->hash(), anew->hash());
+    expect_safe(joined, *built_on);
+    const auto back = run_engine("ftree", apart, &*built_on, options);
+    ASSERT_TRUE(back);
+    expect_safe(apart, *back);
+}
+
 }  // namespace
 }  // namespace ibf::routing::test

@@ -9,6 +9,7 @@
 
 #include "engine_fixtures.hpp"
 #include "routing/engine_chooser.hpp"
+#include "routing/engine_targets.hpp"
 #include "routing/patterns.hpp"
 
 namespace ibf::routing::test {
@@ -148,6 +149,50 @@ TEST(SlowLinks, SlotsAreSharedOutInProportion) {
     for (const auto& [port, count] : chosen(graph, shape, 8 * 7)) {
         EXPECT_EQ(count, port == ports[2] ? 8U : 16U) << unsigned{port};
     }
+}
+
+/// All spines look alike to a leaf but one, by whose links it sends half as much.
+Topology rails_with_a_slow_spine() {
+    Topology topology = two_rails(Rails::on_two_leaves, 8);
+    for (TopologySwitch& item : topology.switches) {
+        for (PortPeer& peer : item.peers) {
+            peer.mbps = 10'000;
+        }
+    }
+    for (std::uint32_t leaf = 0; leaf < 4; ++leaf) {
+        throttle(topology, leaf, 9, 2);
+    }
+    return topology;
+}
+
+// Two rounds of slots lead to the same spines: numbers that are apart in eight slots of two rounds may be the
+// same in the four ports.
+TEST(SlowLinks, RailsAreApartWithinOneRoundOfSlots) {
+    const Topology topology = rails_with_a_slow_spine();
+    const Preferences preferences = with(SlowLinks::weigh).preferences;
+    const Graph graph = make_graph(topology, {}, preferences);
+    const auto hops = hop_distances(graph, 1);
+    ASSERT_TRUE(hops);
+    const Shape shape = shape_of(graph, *hops, heights_from_hosts(graph, *hops));
+    ASSERT_EQ(shape.rounds[0], 2U);
+    ASSERT_EQ(shape.slots[0].size(), 8U);
+    const Targets targets(topology, shape, {0, topology.max_lid + 1U}, roles_of(topology, preferences));
+    std::map<std::uint32_t, std::uint32_t> number_of;
+    for (std::size_t place = 0; place < shape.order.size(); ++place) {
+        for (const Target& target : targets.at(place)) {
+            number_of[target.lid] = target.number;
+        }
+    }
+    unsigned pairs = 0;
+    for (std::size_t end = 0; end + 1 < topology.end_ports.size(); ++end) {
+        const TopologyEndPort& first = topology.end_ports[end];
+        const TopologyEndPort& second = topology.end_ports[end + 1];
+        if (first.node_guid == second.node_guid) {
+            ++pairs;
+            EXPECT_NE(number_of[first.lids.base.value()] % 4, number_of[second.lids.base.value()] % 4) << end;
+        }
+    }
+    EXPECT_EQ(pairs, 16U);
 }
 
 TEST(SlowLinks, CablesToOneNeighbourAreSharedOutInProportion) {

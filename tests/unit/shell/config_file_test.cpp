@@ -1,5 +1,7 @@
 #include "daemon/shell/config_file.hpp"
 
+#include "daemon/shell/config_replica.hpp"
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -266,6 +268,26 @@ TEST(ConfigFile, MulticastGroupsThatAreWrong) {
               "t.toml:2:13: when_full = 'bus' is unknown; did you mean 'busy'?");
 }
 
+TEST(ConfigFile, ReplicaListsAddressesAndNames) {
+    const DaemonConfig config = good(
+        "[replica]\nlisten = \"[::]:7917\"\npeers = [\"sm1.example:7917\", \"[fe80::1%ib0]:1\"]\n"
+        "names = [\"sm1\"]\nkey = \"/k\"\ncertificate = \"/c\"\nca = \"/a\"\non_difference = \"refuse\"\n");
+    EXPECT_EQ(config.replica.peers, (std::vector<std::string>{"sm1.example:7917", "[fe80::1%ib0]:1"}));
+    EXPECT_EQ(config.replica.names, std::vector<std::string>{"sm1"});
+    EXPECT_EQ(config.replica.on_difference, OnDifference::refuse);
+    EXPECT_TRUE(config.replica.used());
+    EXPECT_FALSE(DaemonConfig{}.replica.used()) << "without the section nothing listens";
+    for (const char* address :
+         {"sm1", ":7917", "sm1:", "sm1:65536", "sm1:-1", "::1:7917", "sm 1:7917", "sm1:http"}) {
+        EXPECT_FALSE(host_and_port(address)) << address;
+        EXPECT_NE(bad(fmt::format("[replica]\npeers = [\"{}\"]\n", address)).find("peers: "),
+                  std::string::npos);
+        EXPECT_NE(bad(fmt::format("[replica]\nlisten = \"{}\"\n", address)).find("cannot be used"),
+                  std::string::npos);
+    }
+    EXPECT_FALSE(parse_config("[replica]\nkey = \"sm.key\"\n", "x")) << "a relative path";
+}
+
 TEST(ConfigFile, DurationsWantAUnit) {
     EXPECT_EQ(bad("[sm]\nsweep_interval = 10\n"),
               "t.toml:2:18: sweep_interval has no unit: write it as a string with us, ms, s, min or h, like "
@@ -301,6 +323,10 @@ TEST(ConfigFile, WhatIsWrongTogether) {
               "t.toml:1:1: timeout = \"200ms\" is above timeout_max = \"10ms\"");
     EXPECT_EQ(bad("[routing]\nroots = [\"0x1\"]\nroot_guid_file = \"r\"\n"),
               "t.toml:3:18: roots and root_guid_file are both given: keep one of them");
+    EXPECT_EQ(bad("[replica]\npeers = [\"sm1:7917\"]\nkey = \"/k\"\nca = \"/a\"\n"),
+              "t.toml:2:9: copies go over TLS alone: give certificate, key and ca, too");
+    EXPECT_EQ(bad("[replica]\nlisten = \"[::]:7917\"\n"),
+              "t.toml:2:10: copies go over TLS alone: give certificate, key and ca, too");
 }
 
 TEST(ConfigFile, GrammarErrorsHaveTheirPosition) {
@@ -366,8 +392,9 @@ TEST(ConfigFile, RootGuidFileIsReadBesideTheConfiguration) {
 
 TEST(ConfigFile, LftsFileIsReadBesideTheConfiguration) {
     const TempFolder folder;
-    folder.write("lfts", "Unicast lids [0-1] of switch Lid 2 guid 0x0000000000000007 ('a'):\n"
-                         "0x0001 003 # Channel Adapter portguid 0x0000000000000009: 'host'\n");
+    folder.write("lfts",
+                 "Unicast lids [0-1] of switch Lid 2 guid 0x0000000000000007 ('a'):\n"
+                 "0x0001 003 # Channel Adapter portguid 0x0000000000000009: 'host'\n");
     const std::string path = folder.write("c.toml", "[routing]\nlfts_file = \"lfts\"\n");
     const auto config = load_config(path);
     ASSERT_TRUE(config.has_value()) << config.error().message;
@@ -376,7 +403,8 @@ TEST(ConfigFile, LftsFileIsReadBesideTheConfiguration) {
     EXPECT_EQ(config->sm.routing.lfts->tables[0].switch_guid, mad::Guid{7});
     folder.write("lfts", "nothing of the kind\n");
     ASSERT_FALSE(load_config(path).has_value());
-    EXPECT_NE(load_config(path).error().message.find("lfts_file " + folder.path() + "/lfts: "), std::string::npos);
+    EXPECT_NE(load_config(path).error().message.find("lfts_file " + folder.path() + "/lfts: "),
+              std::string::npos);
 }
 
 /// Each time the configuration is read, so are the files that it names: at a reload too.

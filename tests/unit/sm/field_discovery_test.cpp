@@ -464,7 +464,7 @@ TEST(FieldCase, C17_one_port_of_a_two_port_adapter_goes_away) {
     lab.forget_counts();
     lab.inject("link-down hca/2");
     lab.advance(seconds{60});
-    EXPECT_EQ(lab.sweeps("full"), 1U) << "exactly one follow-up sweep";
+    EXPECT_EQ(lab.sweeps("touched"), 1U) << "exactly one follow-up sweep";
     EXPECT_EQ(lab.sim.port_info(lab.node("hca"), PortNum{1}).state, PortState::active);
     EXPECT_EQ(wrong(lab), "");
 }

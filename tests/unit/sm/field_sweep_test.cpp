@@ -183,7 +183,7 @@ TEST(FieldCase, C23_a_lost_trap_is_made_good_by_the_light_sweep) {
     lab.forget_counts();
     lab.inject("link-down leaf1/5");
     lab.advance(seconds{11});
-    EXPECT_EQ(lab.sweeps("full"), 1U);
+    EXPECT_EQ(lab.sweeps("touched"), 1U);
     EXPECT_EQ(wrong(lab), "");
     EXPECT_EQ(lab.events("link-down"), 1U);
 }
@@ -530,7 +530,7 @@ TEST(FieldCase, C74_a_lost_spine_rewrites_only_the_blocks_that_differ) {
         blocks += differs ? 1U : 0U;
     }
     EXPECT_EQ(lab.sets(Attribute::linear_forwarding_table), blocks);
-    EXPECT_EQ(lab.sweeps("full"), 1U);
+    EXPECT_EQ(lab.sweeps("touched"), 1U);
 }
 
 TEST(FieldCase, C116_a_thousand_nodes_at_once_are_told_in_few_lines) {

@@ -71,7 +71,7 @@ TEST(FieldCase, C26_babbling_traps_are_reported_and_forgiven) {
     EXPECT_EQ(lab.events("port-disabled"), 0U);
     EXPECT_LE(lab.events("flow-control"), 4U) << "told at once, then less and less often";
     EXPECT_GE(lab.events("flow-control"), 1U);
-    EXPECT_EQ(lab.sweeps("full"), 0U) << "nothing has changed";
+    EXPECT_EQ(lab.heavy_sweeps(), 0U) << "nothing has changed";
     EXPECT_EQ(lab.all_sets(), 0U);
     EXPECT_EQ(wrong(lab), "");
     lab.advance(minutes{6});
@@ -135,7 +135,7 @@ TEST(FieldCase, C45_an_uplink_bounces_25_times_then_is_quiet) {
     }
     EXPECT_EQ(lab.events("unhealthy"), 1U);
     EXPECT_TRUE(lab.has_isolation(IsolationReason::quarantined));
-    EXPECT_LE(lab.sweeps("full"), 20U) << "no sweep of its own for each bounce";
+    EXPECT_LE(lab.heavy_sweeps(), 20U) << "no sweep of its own for each bounce";
     lab.advance(seconds{60});
     EXPECT_TRUE(lab.has_isolation(IsolationReason::quarantined)) << "not at the first pause";
     for (int from = 1; from <= 4; ++from) {
@@ -150,7 +150,7 @@ TEST(FieldCase, C45_an_uplink_bounces_25_times_then_is_quiet) {
     EXPECT_FALSE(lab.has_isolation(IsolationReason::quarantined));
     EXPECT_EQ(lab.events("healthy"), 1U);
     EXPECT_EQ(lab.sim.port_info(lab.node("leaf1"), PortNum{5}).state, PortState::active);
-    EXPECT_EQ(lab.sweeps("full"), 1U) << "the one that takes it back";
+    EXPECT_EQ(lab.heavy_sweeps(), 1U) << "the one that takes it back";
     EXPECT_EQ(wrong(lab), "");
 }
 
@@ -198,7 +198,7 @@ TEST(FieldCase, C44_one_port_for_each_rule) {
     // No sweep loop: what keeps failing is tried again once in a sweep interval, whatever is said of it.
     lab.forget_counts();
     lab.advance(seconds{120});
-    EXPECT_LE(lab.sweeps("full"), 13U);
+    EXPECT_LE(lab.heavy_sweeps(), 13U);
     EXPECT_LE(lab.sweeps("light"), 13U);
     // The operator's word was that of policy at once, and is taken back at once.
     EXPECT_TRUE(lab.has_isolation(IsolationReason::quarantined));
@@ -233,7 +233,7 @@ TEST(Health, AHostThatIsLeftOutIsAloneInThat) {
     set_health(lab, port_id(lab, "h7", 1));
     lab.advance(seconds{15});
     EXPECT_TRUE(lab.has_isolation(IsolationReason::quarantined));
-    EXPECT_EQ(lab.sweeps("full"), 1U);
+    EXPECT_EQ(lab.heavy_sweeps(), 1U);
     EXPECT_EQ(way_taken(lab, "h2", "h7"), "");
     EXPECT_NE(way_taken(lab, "h2", "h8"), "");
     EXPECT_EQ(wrong(lab, {lab.node("h7")}), "");

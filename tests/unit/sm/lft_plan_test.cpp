@@ -86,6 +86,35 @@ TEST(LftPlan, BlocksGoRoundTheSwitchesSoThatManyWorkAtOnce) {
     }
 }
 
+// C39: a spine's way to a leaf is lost. What the leaves send by it is mended before what only moves.
+TEST(FieldCase, C39_broken_ways_between_switches_are_mended_first) {
+    const Topology topology = topology_of_spec("fat-tree:radix=8,levels=2");
+    const Routes old = routing::run_engine("ftree", topology, nullptr, {}).value();
+    Topology cut = topology;
+    const std::uint32_t leaf = cut.end_ports.front().switch_index;
+    auto& ports = cut.switches[leaf].peers;
+    const auto uplink = std::find_if(ports.begin(), ports.end(), [](const routing::PortPeer& peer) {
+        return peer.kind == routing::PortPeer::Kind::switch_;
+    });
+    const auto lost = static_cast<std::uint8_t>(uplink - ports.begin());
+    cut.switches[uplink->index].peers[uplink->port.value()] = {};
+    *uplink = {};
+    Routes fresh = routing::run_engine("ftree", cut, &old, {}).value();
+    // And a host's entry elsewhere that is changed without need.
+    const std::uint32_t other = cut.end_ports.back().switch_index;
+    LftRow moved = *fresh.rows[other];
+    moved[cut.end_ports.front().lids.base.value()] = mad::kLftDrop;
+    fresh.rows[other] = std::make_shared<const LftRow>(std::move(moved));
+    const LftPlan plan = plan_lfts(cut, old.rows, fresh);
+    ASSERT_GE(plan.writes.size(), 2U);
+    const auto mends = [&](const LftWrite& write) {
+        const LftRow& row = *old.rows[write.switch_index];
+        return write.switch_index == leaf && std::count(row.begin(), row.end(), lost) > 0;
+    };
+    EXPECT_TRUE(mends(plan.writes.front()));
+    EXPECT_EQ(plan.writes.back().switch_index, other);
+}
+
 // C39: whatever order the blocks land in within a stage, no mix of old and new entries loops for any LID.
 TEST(FieldCase, C39_no_mix_of_old_and_new_tables_loops) {
     std::size_t with_drops = 0;
@@ -104,8 +133,7 @@ TEST(FieldCase, C39_no_mix_of_old_and_new_tables_loops) {
         auto drops = plan.drops;
         prng.shuffle(drops);
         for (const LftWrite& w : drops) {
-            switches.write(w.switch_index, w.block,
-                           drop_block(plan, *from.rows[w.switch_index], *to.rows[w.switch_index], w.block));
+            switches.write(w.switch_index, w.block, drop_block(plan, *from.rows[w.switch_index], w));
             ASSERT_EQ(switches.looping_lid(topology), 0) << "seed " << seed << " while dropping";
         }
         auto writes = plan.writes;

@@ -69,8 +69,8 @@ TEST(LidPlan, TheDatabaseGoesBeforeTheFabricAndTheFabricBeforeNew) {
     EXPECT_NE(plan.moves[0].find("from LID 70"), std::string::npos) << plan.moves[0];
 }
 
-/// Two stars, Active in themselves, whose switches have just been joined: the first with `here` hosts, whose port
-/// GUIDs are the lower ones, the second with `there`.
+/// Two stars, Active in themselves, whose switches have just been joined: the first with `here` hosts, whose
+/// port GUIDs are the lower ones, the second with `there`.
 Fabric joined(std::uint8_t here, std::uint8_t there) {
     Fabric fabric = star(here);
     const auto offset = static_cast<std::uint32_t>(fabric.nodes.size());
@@ -101,7 +101,8 @@ Fabric joined(std::uint8_t here, std::uint8_t there) {
     return fabric;
 }
 
-// C59: without memory the smaller of two joined subnets gives way, whatever its GUIDs, and only where they clash.
+// C59: without memory the smaller of two joined subnets gives way, whatever its GUIDs, and only where they
+// clash.
 TEST(FieldCase, C59_the_smaller_subnet_moves) {
     for (const auto& [here, there] : {std::pair{3, 5}, std::pair{5, 3}}) {
         Fabric fabric = joined(static_cast<std::uint8_t>(here), static_cast<std::uint8_t>(there));

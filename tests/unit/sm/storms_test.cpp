@@ -50,7 +50,7 @@ TEST(FieldCase, C25_a_thousand_traps_in_ten_seconds) {
     lab.advance(seconds{11});
     EXPECT_EQ(lab.snapshot().traps_received - before, 1000U);
     EXPECT_EQ(represses(lab), 1000U);
-    EXPECT_LE(lab.sweeps("full"), 3U);
+    EXPECT_LE(lab.heavy_sweeps(), 3U);
     EXPECT_LE(lab.sweeps("light"), 5U);
     EXPECT_TRUE(is_ill(lab, "leaf1", 0, HealthRule::storm)) << "a trap 128 names no port";
     EXPECT_EQ(lab.events("unhealthy"), 1U);
@@ -62,7 +62,7 @@ TEST(FieldCase, C25_a_flapping_link) {
     up_and_quiet(lab);
     lab.inject("flap leaf1/5 delay=10ms count=1000");
     lab.advance(seconds{10});
-    EXPECT_LE(lab.sweeps("full"), 3U) << "both ends of the link send traps";
+    EXPECT_LE(lab.heavy_sweeps(), 3U) << "both ends of the link send traps";
     EXPECT_TRUE(is_ill(lab, "leaf1", 5, HealthRule::flapping) ||
                 is_ill(lab, "spine1", 1, HealthRule::flapping));
     EXPECT_FALSE(is_ill(lab, "leaf1", 6, HealthRule::flapping) ||
@@ -111,7 +111,7 @@ TEST(FieldCase, C25_many_ports_at_once_are_one_sweep_a_window) {
     }
     lab.advance(seconds{5});
     EXPECT_GE(hosts, 30U);
-    EXPECT_LE(lab.sweeps("full") + lab.sweeps("light"), 12U) << "one in half a second";
+    EXPECT_LE(lab.heavy_sweeps() + lab.sweeps("light"), 12U) << "one in half a second";
     lab.advance(seconds{120});
     EXPECT_EQ(wrong_after_races(lab), "");
 }
@@ -124,7 +124,7 @@ TEST(FieldCase, C27_a_trap_from_a_port_not_yet_discovered) {
     lab.advance(seconds{5});
     EXPECT_EQ(represses(lab), lab.snapshot().traps_received);
     EXPECT_GE(lab.snapshot().traps_received, 1U);
-    EXPECT_EQ(lab.sweeps("full"), 1U);
+    EXPECT_EQ(lab.heavy_sweeps(), 1U);
     EXPECT_EQ(lab.sweeps("light"), 1U) << "one extra sweep";
     EXPECT_EQ(wrong(lab), "");
 }
@@ -163,7 +163,7 @@ TEST(FieldCase, C32_priority_is_raised_20_times_and_every_mad_is_accounted_for) 
         other.request_sweep(sm::SweepScope::full);
         lab.advance(seconds{8});
         EXPECT_TRUE(lab.sm->at_rest() && other.sm->at_rest());
-        EXPECT_GE(lab.sweeps("full"), 1U);
+        EXPECT_GE(lab.heavy_sweeps(), 1U);
         for (const Lab* one : {&lab, &other}) {
             const mad::TransactionCounters mads = one->snapshot().mads;
             const std::uint64_t ended = mads.replies + mads.error_statuses + mads.timeouts;

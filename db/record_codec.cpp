@@ -1,0 +1,181 @@
+#include "db/record_codec.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/check.hpp"
+#include "base/packing.hpp"
+
+namespace ibf::db {
+namespace {
+
+using base::Packer;
+using base::Unpacker;
+
+enum class Kind : std::uint8_t { lids = 1, table = 2, forget = 3, sweep = 4, event = 5, sa_state = 6 };
+
+constexpr std::size_t kLineMax = 64 * 1024;  ///< of a text for people
+constexpr std::size_t kRowMax = 0xC000;      ///< entries of a forwarding table: one for each unicast LID
+constexpr std::uint8_t kLmcMax = 7;
+constexpr std::uint8_t kSeverityMax = 2;  ///< error
+
+void put_time(Packer& out, std::int64_t count) {
+    out.number(static_cast<std::uint64_t>(count));
+}
+base::WallTime wall_time(Unpacker& in) {
+    return base::WallTime{base::WallTime::duration{static_cast<std::int64_t>(in.number<std::uint64_t>())}};
+}
+
+struct Encode {
+    Packer& out;
+
+    void kind(Kind of) const { out.number(static_cast<std::uint8_t>(of)); }
+
+    void operator()(const LidsRecord& record) const {
+        kind(Kind::lids);
+        out.number(static_cast<std::uint32_t>(record.lids.size()));
+        for (const auto& [guid, range] : record.lids) {
+            out.number(guid.value());
+            out.number(range.base.value());
+            out.number(range.lmc);
+        }
+    }
+    void operator()(const TableRecord& record) const {
+        kind(Kind::table);
+        out.number(record.switch_guid.value());
+        out.number(record.linear_fdb_top);
+        out.text(record.engine);
+        out.number(static_cast<std::uint32_t>(record.lft ? record.lft->size() : 0));
+        if (record.lft) {
+            out.raw({reinterpret_cast<const char*>(record.lft->data()), record.lft->size()});
+        }
+    }
+    void operator()(const TableForgetRecord& record) const {
+        kind(Kind::forget);
+        out.number(record.switch_guid.value());
+    }
+    void operator()(const SweepRecord& record) const {
+        kind(Kind::sweep);
+        out.number(record.id);
+        out.text(record.scope);
+        out.text(record.reasons);
+        put_time(out, record.started.time_since_epoch().count());
+        put_time(out, record.time.count());
+        out.text(record.phases_json);
+        out.number(record.mads);
+        out.text(record.outcome);
+    }
+    void operator()(const EventRow& record) const {
+        kind(Kind::event);
+        out.number(record.id);
+        put_time(out, record.time.time_since_epoch().count());
+        out.number(record.severity);
+        out.text(record.kind);
+        out.text(record.text);
+        out.number(record.guid.value());
+        out.number(record.port.value());
+    }
+    void operator()(const SaStateRecord& record) const {
+        kind(Kind::sa_state);
+        out.text(record.text);
+    }
+    template <class Other>
+    void operator()(const Other&) const {
+        IBF_CHECK(false, "a record that is not copied has no octets");
+    }
+};
+
+LidsRecord lids(Unpacker& in) {
+    constexpr std::size_t kEach = 11;
+    LidsRecord record;
+    for (auto left = in.count(kEach); left > 0; --left) {
+        const mad::Guid guid{in.number<std::uint64_t>()};
+        const mad::LidRange range{mad::Lid{in.number<std::uint16_t>()}, in.number<std::uint8_t>()};
+        if (range.base == mad::kLidNone || range.lmc > kLmcMax || range.end() - 1 > mad::kLidUnicastMax) {
+            in.spoil();
+            break;
+        }
+        record.lids.insert_or_assign(guid, range);
+    }
+    return record;
+}
+
+TableRecord table(Unpacker& in) {
+    TableRecord record;
+    record.switch_guid = mad::Guid{in.number<std::uint64_t>()};
+    record.linear_fdb_top = in.number<std::uint16_t>();
+    record.engine = in.text(kLineMax);
+    const std::string_view row = in.text(kRowMax);
+    record.lft = std::make_shared<const std::vector<std::uint8_t>>(row.begin(), row.end());
+    return record;
+}
+
+SweepRecord sweep(Unpacker& in) {
+    SweepRecord record;
+    record.id = in.number<std::uint64_t>();
+    record.scope = in.text(kLineMax);
+    record.reasons = in.text(kLineMax);
+    record.started = wall_time(in);
+    record.time = base::Duration{static_cast<std::int64_t>(in.number<std::uint64_t>())};
+    record.phases_json = in.text(kLineMax);
+    record.mads = in.number<std::uint64_t>();
+    record.outcome = in.text(kLineMax);
+    return record;
+}
+
+EventRow event(Unpacker& in) {
+    EventRow record;
+    record.id = in.number<std::uint64_t>();
+    record.time = wall_time(in);
+    record.severity = in.number<std::uint8_t>();
+    if (record.severity > kSeverityMax) {
+        in.spoil();
+    }
+    record.kind = in.text(kLineMax);
+    record.text = in.text(kLineMax);
+    record.guid = mad::Guid{in.number<std::uint64_t>()};
+    record.port = mad::PortNum{in.number<std::uint8_t>()};
+    return record;
+}
+
+Record read(Kind kind, Unpacker& in) {
+    switch (kind) {
+        case Kind::lids: return lids(in);
+        case Kind::table: return table(in);
+        case Kind::forget: return TableForgetRecord{mad::Guid{in.number<std::uint64_t>()}};
+        case Kind::sweep: return sweep(in);
+        case Kind::event: return event(in);
+        case Kind::sa_state: return SaStateRecord{std::string(in.text(kRecordBytesMax))};
+    }
+    in.spoil();
+    return EventRow{};
+}
+
+}  // namespace
+
+bool is_copied(const Record& record) {
+    return !std::holds_alternative<FabricRecord>(record) && !std::holds_alternative<LanesRecord>(record) &&
+           !std::holds_alternative<CleanStopRecord>(record);
+}
+
+std::string encode(const Record& record) {
+    Packer out;
+    std::visit(Encode{out}, record);
+    return out.take();
+}
+
+base::Result<Record> decode(std::string_view octets) {
+    Unpacker in(octets);
+    const auto kind = in.number<std::uint8_t>();
+    Record record = read(static_cast<Kind>(kind), in);
+    if (!in.done()) {
+        return base::fail(
+            base::ErrorKind::parse,
+            fmt::format("a record of kind {} with {} octets is not what it should be", kind, octets.size()));
+    }
+    return record;
+}
+
+}  // namespace ibf::db

@@ -1,0 +1,137 @@
+"""The planted faults: one line or two of the product each, changed as a tired hand might change it.
+
+Each names its file, the text that stands there (exactly once), what it becomes, and the unit tests that should see it.
+"""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Binary:
+    target: str
+    filter: str
+
+
+ELECTION = Binary("ibf_test_sm", "Election*:Pair.*:Ranks.*:Handover.*:Join.*:OtherKey.*:Flapping.*:Three.*:Orders.*")
+TABLES = Binary("ibf_test_sm", "LftPlan.*:FieldCase.*-FieldCase.C33*:FieldCase.C9_*:FieldCase.C116*")
+RESTART = Binary("ibf_test_sm", "Restart.*:Change.*:*BringUp*:" + TABLES.filter)
+MEMO = Binary("ibf_test_routing", "Memo.*")
+
+
+PROGRAMMER = ("daemon/sm/programmer.cpp", "daemon/sm/programmer_lanes.cpp")
+
+
+@dataclasses.dataclass(frozen=True)
+class Mutation:
+    name: str
+    what: str
+    file: str
+    old: str
+    new: str
+    unit: Binary
+    sources: tuple = ()  # what is compiled, where the file is a header
+
+
+def election(name, what, old, new, file="daemon/sm/election.cpp"):
+    return Mutation(name, what, file, old, new, ELECTION)
+
+
+def order(name, what, old, new, file="daemon/sm/programmer.cpp", unit=TABLES):
+    sources = PROGRAMMER if file == "daemon/sm/programmer.hpp" else ()
+    return Mutation(name, what, file, old, new, unit, sources)
+
+
+def memo(name, what, old, new, file="routing/engine_tables.cpp"):
+    return Mutation(name, what, file, old, new, MEMO)
+
+
+MUTATIONS = [
+    # The election table.
+    election("deaf-standby", "a standby whose master is gone stays one",
+             "/*polled_gone   */ {{{D, none},   {D, look},", "/*polled_gone   */ {{{D, none},   {S, none},"),
+    election("bold-standby", "a standby that sees no master takes over at once",
+             "/*alone         */ {{{M, serve},  {S, none},", "/*alone         */ {{{M, serve},  {M, serve},"),
+    election("proud-master", "a master that meets a lower one goes on writing",
+             "/*lower_master  */ {{{S, watch},  {S, watch},       {N, none},   {C, call},",
+             "/*lower_master  */ {{{S, watch},  {S, watch},       {N, none},   {M, serve},"),
+    election("no-hand-over", "a master that meets a higher one does not hand over",
+             "/*higher_master */ {{{S, watch},  {S, watch},       {N, none},   {H, hand_over},",
+             "/*higher_master */ {{{S, watch},  {S, watch},       {N, none},   {M, serve},"),
+    election("start-beside", "a start beside a lower master is master as well",
+             "/*lower_master  */ {{{S, watch},", "/*lower_master  */ {{{M, serve},"),
+    election("heir-at-once", "an SM that starts beside a higher standby is master",
+             "/*heir          */ {{{S, watch},  {S, none},", "/*heir          */ {{{M, serve},  {S, none},"),
+    election("lost-handover", "HANDOVER does not wake a standby",
+             "/*HANDOVER      */ {{{D, look},   {M, acknowledge},", "/*HANDOVER      */ {{{D, look},   {S, none},"),
+    election("deaf-to-acknowledge", "ACKNOWLEDGE does not end a hand-over",
+             "{M, refuse},    {C, refuse},    {S, step_down}}},\n    /*DISABLE",
+             "{M, refuse},    {C, refuse},    {H, none}}},\n    /*DISABLE"),
+    election("trusting-master", "a master of higher rank without our key is ignored",
+             "/*foreign_master*/ {{{S, watch},  {S, watch},       {N, none},   {S, step_down},",
+             "/*foreign_master*/ {{{S, watch},  {S, watch},       {N, none},   {M, serve},"),
+    # What serves the table.
+    election("rank-by-high-guid", "of equal priorities the higher GUID ranks first",
+             "priority > other_priority : guid < other;", "priority > other_priority : guid > other;"),
+    election("one-miss-too-few", "a master is dead one lost poll too early",
+             "++missed_ < policy_.misses)", "++missed_ + 1 < policy_.misses)"),
+    election("unlooked", "a new master writes before it has looked",
+             "looked_ = rule.act == Act::serve ||", "looked_ = rule.next == Role::master ||"),
+    election("any-key-asks", "who shows another SM_Key may ask for mastership",
+             "const bool trusted = whom.trust == SmTrust::ours ||", "const bool trusted = whom.trust != SmTrust::unknown ||"),
+    election("equal-heir", "mastership moves to a standby of the same priority",
+             "other.priority <= policy_.priority)", "other.priority < policy_.priority)"),
+    election("predecessor-is-a-rival", "who has just handed over is taken for a second master",
+             "other.guid == predecessor_ && now < predecessor_until_", "other.guid == predecessor_ && now > predecessor_until_"),
+    # The order of writes.
+    order("no-drops", "LIDs that could loop are written without a drop",
+          "if (graph.cyclic(lid)) {", "if (graph.cyclic(lid) && lid == 0) {", "daemon/sm/lft_plan.cpp"),
+    order("new-hops-only", "the union graph forgets the old tables",
+          "const LftRow* row = which == 0 ?", "const LftRow* row = which == 2 ?", "daemon/sm/lft_plan.cpp"),
+    order("drops-what-stays", "the drop write drops the entries that stay",
+          "if (out.ports[i] != next.ports[i]) {", "if (out.ports[i] == next.ports[i]) {", "daemon/sm/lft_plan.cpp"),
+    order("half-a-block", "a change in the second half of a block is not seen",
+          "wanted.data() + from, kLftBlockEntries) != 0;", "wanted.data() + from, kLftBlockEntries / 2) != 0;",
+          "daemon/sm/lft_plan.cpp"),
+    order("tables-before-drops", "wanted entries are written before the drops",
+          "        lft_drop,\n        lft,\n", "        lft,\n        lft_drop,\n", "daemon/sm/programmer.hpp"),
+    order("no-waiting", "a stage does not wait for the answers of the one before",
+          "if (open_ == 0 && spill_.empty()) {", "if (spill_.empty()) {"),
+    order("drop-refused", "an entry that a switch did not drop is overwritten elsewhere",
+          "    held_blocks_.insert(drop.block);\n    fail(", "    fail("),
+    order("unread-is-empty", "old entries that could not be read count as none",
+          "if (input_.unreadable.contains(write.switch_index)) {", "if (!input_.unreadable.contains(write.switch_index)) {"),
+    order("known-unacknowledged", "a block that was not acknowledged counts as known",
+          "if (blocks_missing_[s] == 0) {", "if (blocks_missing_[s] <= 1) {", unit=RESTART),
+    order("top-not-raised", "LinearFDBTop is not raised before the blocks",
+          "set.linear_fdb_top = top_for(node);", "set.linear_fdb_top = node.switch_info->linear_fdb_top;", unit=RESTART),
+    order("active-before-armed", "links are activated before both ends are armed",
+          "        arm,\n        lanes_of_new_links,\n        activate,\n",
+          "        activate,\n        lanes_of_new_links,\n        arm,\n", "daemon/sm/programmer.hpp", unit=RESTART),
+    # The incremental router.
+    memo("whole-forgotten", "lengths that changed at the switch itself are not looked at",
+         "        due_.merge(changes.whole.row(at));\n", ""),
+    memo("down-forgotten", "ways down that changed at the switch itself are not looked at",
+         "        due_.merge(changes.down.row(at));\n", ""),
+    memo("neighbours-mixed-up", "of neighbours above, changes of the ways down are looked at, and the reverse",
+         "job_.plan.links[group] == UpDownLink::up ? changes.whole : changes.down;",
+         "job_.plan.links[group] == UpDownLink::up ? changes.down : changes.whole;"),
+    memo("moved-lids", "LIDs that moved to another switch are not looked at",
+         "        due_.merge(job_.known->moved);\n", ""),
+    memo("same-switch-other-port", "a LID that moved to another port of its switch is not noticed",
+         "homes[lid].at != kNoIndex && homes[lid] != old)", "homes[lid].at != kNoIndex && homes[lid].at != old.at)"),
+    memo("ports-of-groups", "other ports toward the same neighbours are not noticed",
+         "|| job_.known->ports_changed[at] != 0) {", ") {"),
+    memo("strange-row", "a row that is not the evaluation's own is believed",
+         "!job_.known || !draft.is_old(job_.known->memo->rows[at]) ||", "!job_.known ||"),
+    memo("homes-unrenumbered", "when a switch is gone, LIDs keep their switches' old numbers",
+         "home.at = home.at == kNoIndex ? kNoIndex : new_of[home.at];", "home.at = home.at == kNoIndex ? kNoIndex : home.at;"),
+    memo("relinked-ignored", "a switch with other neighbours is taken for unchanged",
+         "if (changes_.relinked[at] != 0) {", "if (changes_.relinked[at] > 1) {", "routing/updown.cpp"),
+    memo("components-ignored", "an evaluation of other components is built on",
+         "before != nullptr && before->components == components;", "before != nullptr;", "routing/updown.cpp"),
+    memo("spares-no-more", "lines that needed spare links are not worked out anew",
+         "if (before_.needs_spares[line] != 0) {", "if (before_.needs_spares[line] > 1) {", "routing/updown.cpp"),
+    memo("spares-not-yet", "lines that come to need spare links are not worked out anew",
+         "            if (lost.any()) {\n                lost_.push_back(line);\n",
+         "            if (!lost.any()) {\n                lost_.push_back(line);\n", "routing/updown.cpp"),
+]
