@@ -38,6 +38,7 @@ int run(int argc, char** argv) {
     app.fallthrough();  // --json and --socket may follow the command
     app.footer(kFooter);
     add_control_commands(app, chosen);
+    add_health_commands(app, chosen);
     add_list_commands(app, chosen);
     add_route_commands(app, chosen);
     add_drain_commands(app, chosen);

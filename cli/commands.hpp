@@ -25,6 +25,8 @@ void add_control_commands(CLI::App& app, Action& chosen);
 void add_drain_commands(CLI::App& app, Action& chosen);
 /// whatif.
 void add_whatif_command(CLI::App& app, Action& chosen);
+/// health, resume.
+void add_health_commands(CLI::App& app, Action& chosen);
 /// groups, services, sa.
 void add_sa_commands(CLI::App& app, Action& chosen);
 /// query: no daemon needed.

@@ -200,6 +200,16 @@ void add_lanes(std::string& out, const Json& status) {
                          some_silent ? fmt::format(", {} did not answer", number(lanes, "left_out")) : ""));
 }
 
+void add_health(std::string& out, const Json& status) {
+    const Json health = status.value("health", Json::object());
+    if (health.value("ill", 0U) > 0) {
+        add_line(out, "health",
+                 fmt::format("{} ill, {} left out, {} disabled: 'ibfabric health' says why",
+                             counted(health.value("ill", 0U), "port is", "ports are"), number(health, "isolated"),
+                             number(health, "disabled")));
+    }
+}
+
 std::string status_text(const Json& status) {
     std::string out;
     const std::string text = field_text(status, "mode_text");
@@ -212,6 +222,7 @@ std::string status_text(const Json& status) {
     add_routing(out, status);
     add_drains(out, status);
     add_lanes(out, status);
+    add_health(out, status);
     add_sweeps(out, status);
     add_neighbours(out, status);
     const Json& mads = status["mads"];
@@ -262,7 +273,7 @@ Exit run_status(double wait_seconds, const Session& session) {
         return failure(done.error());
     }
     const std::string mode = status->value("mode", "");
-    const bool wrong = mode == "failed" || (wait_seconds > 0 && mode != "up");
+    const bool wrong = mode == "failed" || mode == "hold" || (wait_seconds > 0 && mode != "up");
     return wrong ? Exit::finding : Exit::ok;
 }
 
@@ -342,7 +353,7 @@ void add_control_commands(CLI::App& app, Action& chosen) {
         ->type_name("SECONDS")
         ->check(CLI::Range(0.0, 1e6));
     status->footer(
-        "Exit code 1 if the SM has failed, or is not up after --wait-up.\n\n"
+        "Exit code 1 if the SM has failed or is in hold mode, or is not up after --wait-up.\n\n"
         "Examples:\n  ibfabric status\n  ibfabric status --wait-up 60 && start-jobs");
     status->callback([options, &chosen] {
         chosen = [options](const Session& session) { return run_status(options->wait_up, session); };

@@ -1,8 +1,8 @@
 # bash completion for ibfabric(1). Plain bash: needs nothing of the bash-completion package.
 _ibfabric() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} word command="" choices=""
-    local commands="check drain events export generate groups hosts isolated lids links nodes path plan ports quality query reload"
-    commands+=" route sa services sms status sweep sweeps switches undrain whatif"
+    local commands="check drain events export generate groups health hosts isolated lids links nodes path plan ports quality query"
+    commands+=" reload resume route sa services sms status sweep sweeps switches undrain whatif"
     local types="classportinfo group guid inform lft link mft node path pkey port service sl2vl sm switch vlarb" type=""
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
         if [[ -z $command && " $commands " == *" $word "* ]]; then
@@ -38,6 +38,7 @@ _ibfabric() {
             undrain) choices+=" --wait" ;;
             whatif) choices+=" --engine --top" ;;
             export) choices+=" --format --output" ;;
+            health) choices+=" --set --clear" ;;
             generate) choices+=" --output" ;;
             plan)
                 choices+=" --engine --compare --pattern --hosts --matchings --fail --seed --lmc --vls --threads --root"

@@ -64,7 +64,8 @@ Lid Notice::subject_lid() const {
         case 129:
         case 130:
         case 131:
-        case 144: offset = 2; break;
+        case 144:
+        case 145: offset = 2; break;
         default: return kLidNone;
     }
     return Lid{static_cast<std::uint16_t>(details[offset] << 8U | details[offset + 1])};

@@ -201,8 +201,8 @@ struct Notice {
     std::array<std::uint8_t, 54> details{};
     auto operator<=>(const Notice&) const = default;
 
-    /// The LID that the traps 128 (LinkStateChange; details[0..1]), 129-131 and 144 (details[2..3], after a
-    /// reserved word; ib_types.h ntc_129_131, ntc_144) speak of. Lid 0 for other traps.
+    /// The LID that the traps 128 (LinkStateChange; details[0..1]), 129-131, 144 and 145 (details[2..3], after a
+    /// reserved word; ib_types.h ntc_129_131, ntc_144) speak of. Lid 0 for other traps. All they say: trap.hpp.
     [[nodiscard]] Lid subject_lid() const;
 };
 

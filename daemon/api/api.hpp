@@ -30,14 +30,21 @@ struct HttpRequest {
 
 /// What only the core may do.
 struct AdminCommand {
-    enum class Kind : std::uint8_t { sweep_light, sweep_full, reload, drain, undrain };
+    enum class Kind : std::uint8_t {
+        sweep_light,
+        sweep_full,
+        reload,
+        drain,
+        undrain,
+        resume,
+        health_set,
+        health_clear
+    };
     Kind kind = Kind::sweep_light;
     fabric::Drain element{};  ///< drain; of undrain, its node and port
+    fabric::PortId port{};    ///< health_set, health_clear
+    bool operator==(const AdminCommand&) const = default;
 };
-/// Of which another one that waits will do for both.
-[[nodiscard]] inline bool is_repeatable(AdminCommand::Kind kind) {
-    return kind < AdminCommand::Kind::drain;
-}
 
 /// Appends the next piece of a body to the string; false: there was none, the body is complete.
 using BodyStream = std::function<bool(std::string&)>;

@@ -41,6 +41,7 @@ struct Call {
 [[nodiscard]] base::Result<HttpReply> get_sweeps(const Call& call);
 [[nodiscard]] base::Result<HttpReply> get_isolated(const Call& call);
 [[nodiscard]] base::Result<HttpReply> get_sms(const Call& call);
+[[nodiscard]] base::Result<HttpReply> get_health(const Call& call);
 [[nodiscard]] base::Result<HttpReply> get_groups(const Call& call);
 [[nodiscard]] base::Result<HttpReply> get_services(const Call& call);
 [[nodiscard]] base::Result<HttpReply> get_sa(const Call& call);
@@ -51,6 +52,12 @@ struct Call {
 [[nodiscard]] base::Result<HttpReply> post_undrain(const Call& call);
 [[nodiscard]] base::Result<HttpReply> post_sweep(const Call& call);
 [[nodiscard]] base::Result<HttpReply> post_reload(const Call& call);
+[[nodiscard]] base::Result<HttpReply> post_health_set(const Call& call);
+[[nodiscard]] base::Result<HttpReply> post_health_clear(const Call& call);
+[[nodiscard]] base::Result<HttpReply> post_resume(const Call& call);
+
+/// How many ports are ill, and what became of them.
+[[nodiscard]] Json health_json(const fabric::Snapshot& snapshot);
 
 /// The subnet managers besides this one. Of a snapshot that has a fabric.
 [[nodiscard]] Json other_sms_json(const fabric::Snapshot& snapshot);

@@ -125,6 +125,7 @@ base::Result<HttpReply> get_status(const Call& call) {
         out["lanes"] = lanes_json(*snapshot.lanes);
     }
     add_sweeps(out, snapshot);
+    out["health"] = health_json(snapshot);
     out["mads"] = mads_json(snapshot.mads);
     out["traps_received"] = snapshot.traps_received;
     if (snapshot.fabric != nullptr) {
@@ -183,7 +184,8 @@ base::Result<HttpReply> post_sweep(const Call& call) {
     const std::uint64_t last = call.snapshot.sweeps.empty() ? 0 : call.snapshot.sweeps.front().id;
     HttpReply reply = json_reply(Json{{"accepted", true}, {"scope", *scope}, {"last_sweep", last}});
     reply.status = 202;
-    reply.command = AdminCommand{*scope == "full" ? AdminCommand::Kind::sweep_full : AdminCommand::Kind::sweep_light};
+    reply.command = AdminCommand{*scope == "full" ? AdminCommand::Kind::sweep_full : AdminCommand::Kind::sweep_light,
+                                 {}};
     return reply;
 }
 
@@ -194,7 +196,7 @@ base::Result<HttpReply> post_reload(const Call& call) {
     }
     HttpReply reply = json_reply(Json{{"accepted", true}, {"config_path", call.snapshot.config_path}});
     reply.status = 202;
-    reply.command = AdminCommand{AdminCommand::Kind::reload};
+    reply.command = AdminCommand{AdminCommand::Kind::reload, {}};
     return reply;
 }
 

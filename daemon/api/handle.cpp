@@ -39,6 +39,7 @@ const std::vector<Endpoint>& endpoints() {
         {"GET", "/v1/sweeps", {"limit"}, Needs::nothing, &get_sweeps},
         {"GET", "/v1/isolated", {}, Needs::fabric, &get_isolated},
         {"GET", "/v1/sms", {}, Needs::nothing, &get_sms},
+        {"GET", "/v1/health", {}, Needs::nothing, &get_health},
         {"GET", "/v1/groups", {"mgid", "members"}, Needs::fabric, &get_groups},
         {"GET", "/v1/services", {}, Needs::fabric, &get_services},
         {"GET", "/v1/sa", {}, Needs::fabric, &get_sa},
@@ -49,6 +50,9 @@ const std::vector<Endpoint>& endpoints() {
         {"POST", "/v1/undrain", {"element"}, Needs::tables, &post_undrain},
         {"POST", "/v1/sweep", {"scope"}, Needs::nothing, &post_sweep},
         {"POST", "/v1/reload", {}, Needs::nothing, &post_reload},
+        {"POST", "/v1/health/set", {"port"}, Needs::fabric, &post_health_set},
+        {"POST", "/v1/health/clear", {"port"}, Needs::fabric, &post_health_clear},
+        {"POST", "/v1/resume", {}, Needs::nothing, &post_resume},
     };
     return kEndpoints;
 }

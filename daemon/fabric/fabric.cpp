@@ -77,9 +77,9 @@ void add_links(const Fabric& fabric, std::uint32_t index, routing::TopologyBuild
 }  // namespace
 
 std::string_view to_string(IsolationReason reason) {
-    constexpr std::array<std::string_view, 9> kNames{"silent",          "bad-node-info", "zero-guid",
-                                                     "duplicate-guid",  "one-way",       "too-far",
-                                                     "bad-switch-info", "setup-failed",  "no-lid"};
+    constexpr std::array<std::string_view, 10> kNames{
+        "silent",  "bad-node-info",   "zero-guid",    "duplicate-guid", "one-way",
+        "too-far", "bad-switch-info", "setup-failed", "no-lid",         "quarantined"};
     return kNames[static_cast<std::size_t>(reason)];
 }
 

@@ -61,6 +61,7 @@ enum class IsolationReason : std::uint8_t {
     bad_switch_info,  ///< switch without usable SwitchInfo
     setup_failed,     ///< a Set was answered with an error status or not at all
     no_lid,           ///< LID space or a LinearFDBCap is exhausted
+    quarantined,      ///< left out by the policy for ports that are ill (sm/health)
 };
 [[nodiscard]] std::string_view to_string(IsolationReason reason);
 

@@ -10,8 +10,8 @@ std::string_view to_string(EventRecord::Severity severity) {
 }
 
 std::string_view to_string(SmMode mode) {
-    constexpr std::array<std::string_view, 6> kNames{"waiting", "port-down", "sweeping",
-                                                     "up",      "standby",   "failed"};
+    constexpr std::array<std::string_view, 7> kNames{"waiting", "port-down", "sweeping", "up",
+                                                     "standby", "failed",    "hold"};
     return kNames[static_cast<std::size_t>(mode)];
 }
 

@@ -13,6 +13,7 @@
 #include "base/time.hpp"
 #include "daemon/fabric/drain.hpp"
 #include "daemon/fabric/fabric.hpp"
+#include "daemon/fabric/health.hpp"
 #include "daemon/fabric/lane_tables.hpp"
 #include "daemon/fabric/sa_activity.hpp"
 #include "daemon/fabric/sa_tables.hpp"
@@ -111,6 +112,7 @@ enum class SmMode : std::uint8_t {
     up,         ///< SUBNET UP: routes proved, tables written, links Active
     standby,    ///< another SM is master, or may be: nothing is written
     failed,     ///< cannot serve (text says why), still trying
+    hold,       ///< started too often of late: looks and answers, writes nothing, until an operator resumes
 };
 [[nodiscard]] std::string_view to_string(SmMode mode);
 
@@ -139,6 +141,7 @@ struct Snapshot {
     std::shared_ptr<const DriftReport> drift;          ///< null before it was first measured
     std::shared_ptr<const MulticastTables> multicast;  ///< null before the first was written
     std::shared_ptr<const Lanes> lanes;                ///< null before the survey of them began
+    std::shared_ptr<const std::vector<HealthRow>> health;  ///< by port, then rule; null: all ports are well
     std::shared_ptr<const SaTables> sa;                ///< null before the SA began
     std::vector<JoinRefusal> join_refusals;            ///< newest first, bounded
     /// Up to when a reader asked, not to when the snapshot was published. Null: no SA, or no reader.

@@ -48,6 +48,7 @@ struct DaemonConfig {
     std::string state_dir = "/var/lib/ibfabric";
     std::string socket = "/run/ibfabric/ibfabric.sock";
     base::LogLevel log_level = base::LogLevel::info;
+    std::uint32_t hold_after_aborts = 3;  ///< within ten minutes; 0: never
 
     // [database]
     std::uint32_t database_queue_max = 4096;  ///< sweeps and events that may wait for the disk

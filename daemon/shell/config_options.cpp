@@ -14,7 +14,9 @@
 
 #include "base/words.hpp"
 #include "daemon/shell/config_groups.hpp"
+#include "daemon/shell/config_health.hpp"
 #include "daemon/shell/config_replica.hpp"
+#include "daemon/shell/start_mark.hpp"
 #include "routing/preference_files.hpp"
 
 namespace ibf::shell {
@@ -82,6 +84,8 @@ auto& part(Config& config) {
         return config.sm.routing.preferences;
     } else if constexpr (std::is_same_v<Owner, routing::PreferencePaths>) {
         return config.sm.preference_files;
+    } else if constexpr (std::is_same_v<Owner, sm::HealthPolicy>) {
+        return config.sm.health;
     } else {
         static_assert(std::is_same_v<Owner, mad::TransactionLimits>);
         return config.sm.mads;
@@ -457,6 +461,10 @@ std::vector<ConfigOption> daemon_options() {
              "The unix socket that answers ibfabric(1); --socket overrides it.", &DaemonConfig::socket,
              absolute_path),
         log_level_option(),
+        integer({"daemon", "hold_after_aborts"}, 0, StartMark::kAbortsKept,
+                "After so many runs in a row that were killed or failed within ten minutes the daemon starts in "
+                "hold mode: it looks and answers, and writes nothing until 'ibfabric resume'. 0: never.",
+                &DaemonConfig::hold_after_aborts),
     };
 }
 
@@ -507,7 +515,8 @@ std::vector<ConfigOption> sm_options() {
                  "Time between light sweeps; \"0s\": none, traps alone start sweeps.",
                  &SmConfig::sweep_interval),
         duration({"sm", "trap_hold_down"}, Duration::zero(), minutes{5},
-                 "The first trap is acted on at once, those within this time after it together.",
+                 "The first change of a port is acted on at once, those within this time after it together; "
+                 "the time grows, to half a minute, while the port keeps changing.",
                  &SmConfig::trap_hold_down),
         integer({"sm", "silent_probe_sweeps"}, 1, 10'000,
                 "A device that does not answer is asked again every so many light sweeps.",
@@ -549,6 +558,14 @@ std::vector<ConfigOption> ports_options() {
         boolean({"ports", "separate_arm"}, "Configure a port in one Set and arm it in another.",
                 &SmConfig::separate_arm),
     };
+}
+
+std::vector<ConfigOption> health_options() {
+    std::vector<ConfigOption> options = health_action_options();
+    options.push_back(duration({"health", "quarantine"}, seconds{1}, hours{24},
+                               "How long a port is ill at least; twice as long with each relapse, to 16 times.",
+                               &sm::HealthPolicy::quarantine));
+    return options;
 }
 
 std::vector<ConfigOption> routing_options() {
@@ -664,7 +681,7 @@ std::vector<ConfigOption> multicast_options() {
 std::vector<ConfigOption> build_options() {
     std::vector<ConfigOption> all;
     for (auto* options : {daemon_options, database_options, sm_options, replica_options, sa_options,
-                          multicast_options, ports_options, routing_options, mads_options}) {
+                          multicast_options, ports_options, health_options, routing_options, mads_options}) {
         std::vector<ConfigOption> section = options();
         std::move(section.begin(), section.end(), std::back_inserter(all));
     }

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -22,9 +23,10 @@ using base::LogLevel;
 using fabric::SmMode;
 
 constexpr base::Duration kWaitForPort = std::chrono::seconds{1};
-constexpr std::uint32_t kDrainsWaiting = 1024;  ///< of each kind, in the mailbox of 4096
 constexpr base::Duration kFlushAtStop = std::chrono::seconds{10};
 constexpr base::Duration kFlushToPeers = std::chrono::seconds{1};
+constexpr base::Duration kAbortsTogether = std::chrono::minutes{10};  ///< those that make a crash loop
+constexpr std::size_t kCommandsWaiting = 1024;  ///< in the mailbox of 4096
 
 LogLevel level_of(fabric::EventRecord::Severity severity) {
     switch (severity) {
@@ -89,6 +91,7 @@ base::Result<void> Daemon::prepare() {
         return opened;
     }
     open_mark();
+    open_starts();
     router_ = std::make_unique<RouteWorker>([this](core::RoutesReady ready) {
         IBF_CHECK(events_.push(core::Event{std::move(ready)}), "the event mailbox is full");
     });
@@ -111,20 +114,19 @@ base::Result<void> Daemon::prepare() {
     return {};
 }
 
-/// Called by the API's threads. A command that waits already is not queued again where it will do for both,
-/// and of the others only so many are: clients cannot fill the mailbox.
+/// Called by the API's threads. A command that waits already is not queued again: it will do for both. Of
+/// others only so many wait, so clients cannot fill the mailbox.
 void Daemon::take_command(api::AdminCommand command) {
-    auto& waiting = commands_waiting_[static_cast<std::size_t>(command.kind)];
-    const std::uint32_t most = api::is_repeatable(command.kind) ? 1 : kDrainsWaiting;
-    if (waiting.fetch_add(1) < most) {
-        IBF_CHECK(events_.push(core::Event{core::AdminRequested{std::move(command)}}),
-                  "the event mailbox is full");
+    const std::lock_guard lock(commands_mutex_);
+    if (std::find(commands_waiting_.begin(), commands_waiting_.end(), command) != commands_waiting_.end()) {
         return;
     }
-    --waiting;
-    if (most > 1) {
-        log(LogLevel::error, "a drain was not taken: {} wait already; ask again", most);
+    if (commands_waiting_.size() >= kCommandsWaiting) {
+        return log(LogLevel::error, "a command was not taken: {} wait already; ask again", kCommandsWaiting);
     }
+    commands_waiting_.push_back(command);
+    IBF_CHECK(events_.push(core::Event{core::AdminRequested{std::move(command)}}),
+              "the event mailbox is full");
 }
 
 void Daemon::database_state(std::string text) {
@@ -177,6 +179,47 @@ void Daemon::open_mark() {
     } else {
         log(LogLevel::warning, "hosts are asked to register anew, now and at the next start: {}",
             opened.error().message);
+    }
+}
+
+/// Too many runs in a row that ended in the midst of things: this one is not to do the same to the fabric again.
+void Daemon::open_starts() {
+    const std::filesystem::path path = std::filesystem::path(options_.config.state_dir) / "ibfabric.starts";
+    auto opened = StartMark::open(path.string(), db::boot_id(), base::monotonic_now());
+    if (!opened) {
+        return log(LogLevel::warning, "a crash loop would not be noticed: {}", opened.error().message);
+    }
+    starts_ = std::move(*opened);
+    const std::size_t aborts = starts_->aborts_within(kAbortsTogether);
+    if (aborts > 0) {
+        log(LogLevel::warning, "the last run did not end in order; {} of that kind within ten minutes", aborts);
+    }
+    if (options_.config.hold_after_aborts > 0 && aborts >= options_.config.hold_after_aborts) {
+        hold_because_ = fmt::format("{} runs in a row were killed or failed within ten minutes", aborts);
+    }
+}
+
+void Daemon::end_start(StartMark::Ending ending) {
+    if (const auto ended = starts_ ? starts_->end(ending) : base::Result<void>{}; !ended) {
+        log(LogLevel::warning, "the next start will take this one for an abort: {}", ended.error().message);
+    }
+}
+
+/// The operator has seen to it: what was does not count against the starts to come.
+void Daemon::resume() {
+    hold_because_.clear();
+    if (const auto done = starts_ ? starts_->forget() : base::Result<void>{}; !done) {
+        log(LogLevel::warning, "the next start may be in hold mode again: {}", done.error().message);
+    }
+    if (transport_) {
+        mark_port();
+    }
+}
+
+/// Other SMs see by it that there is one to be asked.
+void Daemon::mark_port() {
+    if (const auto on = transport_->set_is_sm(true); !on) {
+        log(LogLevel::warning, "the port is not marked as a subnet manager's: {}", on.error().message);
     }
 }
 
@@ -261,6 +304,7 @@ void Daemon::begin() {
     start.sm.config = std::make_shared<const sm::SmConfig>(options_.config.sm);
     start.sm.stored = std::move(stored_);
     start.sm.local = local;
+    start.sm.hold_because = hold_because_;
     start.sm.now = base::monotonic_now();
     start.sm.wall = base::wall_now();
     start.transport = transport_name();
@@ -292,8 +336,8 @@ void Daemon::begin() {
             static_cast<void>(received_.push(std::move(mad)));
         }
     });
-    if (const auto on = transport_->set_is_sm(true); !on) {
-        log(LogLevel::warning, "the port is not marked as a subnet manager's: {}", on.error().message);
+    if (hold_because_.empty()) {
+        mark_port();
     }
     core_->begin(base::monotonic_now(), effects_);
     execute();
@@ -306,11 +350,13 @@ void Daemon::begin() {
 int Daemon::run() {
     if (const auto ready = prepare(); !ready) {
         log(LogLevel::error, "{}", ready.error().message);
+        end_start(StartMark::Ending::left);
         return 2;
     }
     EventLoop::notify("READY=1");
     loop_->set_timer(base::monotonic_now(), [this] { try_transport(); });
     const int code = loop_->run();
+    end_start(signalled_ ? StartMark::Ending::stopped : StartMark::Ending::left);
     if (code < 0) {
         log(LogLevel::error, "event loop: {}", std::strerror(-code));
         return 2;
@@ -342,7 +388,11 @@ void Daemon::on_events() {
     for (core::Event& event : event_batch_) {
         const auto* admin = std::get_if<core::AdminRequested>(&event);
         if (admin != nullptr) {
-            --commands_waiting_[static_cast<std::size_t>(admin->command.kind)];
+            const std::lock_guard lock(commands_mutex_);
+            std::erase(commands_waiting_, admin->command);
+        }
+        if (admin != nullptr && admin->command.kind == api::AdminCommand::Kind::resume) {
+            resume();
         }
         if (admin != nullptr && admin->command.kind == api::AdminCommand::Kind::reload) {
             reload();
@@ -564,6 +614,7 @@ void Daemon::on_signal(int number) {
     }
     log(LogLevel::info, "{}: stopping; the forwarding tables stay in the switches",
         number == SIGINT ? "interrupted" : "terminated");
+    signalled_ = true;
     stop();
 }
 

@@ -5,8 +5,6 @@
 // subnet logic here.
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -20,6 +18,7 @@
 #include "daemon/shell/replica.hpp"
 #include "daemon/shell/route_worker.hpp"
 #include "daemon/shell/sa_worker.hpp"
+#include "daemon/shell/start_mark.hpp"
 #include "db/database.hpp"
 #include "db/edition_mark.hpp"
 #include "mad/transport.hpp"
@@ -50,6 +49,10 @@ private:
     [[nodiscard]] base::Result<void> prepare();
     [[nodiscard]] base::Result<void> open_database();
     void open_mark();
+    void open_starts();
+    void end_start(StartMark::Ending ending);
+    void resume();
+    void mark_port();
     void set_mark(std::uint64_t edition);
     [[nodiscard]] base::Result<std::unique_ptr<mad::Transport>> open_transport() const;
     void try_transport();
@@ -85,9 +88,12 @@ private:
     base::Mailbox<core::SaRequested> requests_{1U << 16U};
     base::Mailbox<core::Event> copies_{1U << 16U};         ///< what peers tell
     base::Mailbox<std::string> lost_{1};                   ///< why the transport will never work again
-    std::array<std::atomic<std::uint32_t>, 5> commands_waiting_{};  ///< by AdminCommand::Kind
+    std::mutex commands_mutex_;                            ///< of the next
+    std::vector<api::AdminCommand> commands_waiting_;
     std::unique_ptr<db::Writer> writer_;
     std::unique_ptr<db::EditionMark> mark_;  ///< null: it cannot be written
+    std::unique_ptr<StartMark> starts_;      ///< null: it cannot be written
+    std::string hold_because_;               ///< not empty: hold mode
     db::Stored stored_;
     std::string database_text_ = "ok";
     std::unique_ptr<RouteWorker> router_;
@@ -117,6 +123,7 @@ private:
     std::string last_status_;
     std::string last_wait_;
     bool stopping_ = false;
+    bool signalled_ = false;  ///< somebody wants it to stop
     int exit_code_ = 0;
 };
 

@@ -10,6 +10,7 @@
 
 #include "base/time.hpp"
 #include "daemon/fabric/sa_tables.hpp"
+#include "daemon/sm/health.hpp"
 #include "mad/ids.hpp"
 #include "mad/transactions.hpp"
 #include "routing/preference_files.hpp"
@@ -59,6 +60,9 @@ struct SmConfig {
     std::uint8_t speed_ext_enabled = 0;
     std::uint8_t speed_ext2_enabled = 0;
     bool separate_arm = false;  ///< configuration and Armed in two Sets
+
+    // [health]
+    HealthPolicy health;
 
     // [sa]
     fabric::WhenFull sa_when_full = fabric::WhenFull::silent;

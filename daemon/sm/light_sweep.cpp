@@ -11,8 +11,8 @@ using fabric::kNoNode;
 using fabric::PortRef;
 
 LightSweep::LightSweep(std::shared_ptr<const fabric::Fabric> fabric, std::uint16_t epoch, bool ask_silent,
-                       const SmQuestion& question)
-    : fabric_(std::move(fabric)), epoch_(epoch), question_(question) {
+                       const SmQuestion& question, HeldPorts held)
+    : fabric_(std::move(fabric)), epoch_(epoch), question_(question), held_(std::move(held)) {
     result_.sms = fabric_->sms;
     for (fabric::OtherSm& sm : result_.sms) {
         sm.answered = false;
@@ -128,7 +128,9 @@ void LightSweep::on(const mad::Completion& completion, base::Instant now) {
     --open_;
     switch (tag.ask) {
         case Ask::light_switch_info: return on_switch(tag.index, completion);
-        case Ask::recheck_port: return on_port(tag, completion);
+        case Ask::recheck_port:
+            return fabric_->nodes[tag.index].is_switch() ? on_switch_port(tag, completion)
+                                                         : on_port(tag, completion);
         case Ask::sm_info: return on_sm(tag.index, completion);
         default: return;
     }
@@ -144,9 +146,13 @@ void LightSweep::on_switch(std::uint32_t index, const mad::Completion& completio
     }
     unheard_.erase(index);
     const mad::SwitchInfo info = mad::decode_switch_info(completion.data);
+    const bool set_up = !node.switch_info || info.linear_fdb_top == node.switch_info->linear_fdb_top;
+    if (info.port_state_change && set_up && held_.contains(node.guid())) {
+        return look_at_ports(index);
+    }
     if (info.port_state_change) {
         tell("reports a port change");
-    } else if (node.switch_info && info.linear_fdb_top != node.switch_info->linear_fdb_top) {
+    } else if (!set_up) {
         tell("lost its set-up");
     } else {
         return;
@@ -165,6 +171,38 @@ void LightSweep::on_port(const Tag& tag, const mad::Completion& completion) {
     if (info.state != before.info.state || info.lid != before.info.lid) {
         elsewhere_ = true;
         result_.changes.push_back(fmt::format("port {} is {} now", before.guid, mad::to_string(info.state)));
+    }
+}
+
+void LightSweep::look_at_ports(std::uint32_t index) {
+    const fabric::Node& node = fabric_->nodes[index];
+    result_.held[node.guid()];
+    for (std::size_t p = 1; p < node.ports.size(); ++p) {
+        ask({Ask::recheck_port, static_cast<std::uint8_t>(p), epoch_, index}, node.path,
+            mad::Attribute::port_info, static_cast<std::uint32_t>(p));
+    }
+}
+
+void LightSweep::on_switch_port(const Tag& tag, const mad::Completion& completion) {
+    const fabric::Node& node = fabric_->nodes[tag.index];
+    const mad::PortNum port{tag.port};
+    const mad::PortInfo& before = node.ports[tag.port].info;
+    if (completion.kind != mad::Completion::Kind::reply) {
+        changed_.insert(tag.index);
+        result_.changes.push_back(
+            fmt::format("port {} of switch {} ({}) does not answer", port, node.description, node.guid()));
+        return;
+    }
+    const mad::PortInfo info = mad::decode_port_info(completion.data);
+    if (info.state == before.state && info.linked() == before.linked()) {
+        return;
+    }
+    if (held_.at(node.guid()).contains(port)) {
+        result_.held[node.guid()].emplace(port, info.state);
+    } else {
+        changed_.insert(tag.index);
+        result_.changes.push_back(fmt::format("port {} of switch {} ({}) is {} now", port, node.description,
+                                              node.guid(), mad::to_string(info.state)));
     }
 }
 

@@ -7,10 +7,14 @@
 // Every switch is asked, whichever told first: the answer says where to look (sm/discovery), not only that
 // there is something to see. Once one has told of a change, those that do not answer at the pace of the
 // others are no longer waited for: the way to them may lead over what has just died.
+//
+// A switch with ports that are held down (hold_down.hpp) may tell of those again and again. There its ports
+// are looked at one by one: what has changed is news if it is another port.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -31,10 +35,17 @@ struct SmQuestion {
     mad::SmKey sm_key;
 };
 
+/// Ports whose changes are no news for now, by switch.
+using HeldPorts = std::map<mad::Guid, std::set<mad::PortNum>>;
+
+/// Of a switch with held ports that told of a change: those that are not as the fabric has them, and what
+/// they are.
+using HeldChanges = std::map<mad::Guid, std::map<mad::PortNum, mad::PortState>>;
+
 class LightSweep {
 public:
     LightSweep(std::shared_ptr<const fabric::Fabric> fabric, std::uint16_t epoch, bool ask_silent,
-               const SmQuestion& question);
+               const SmQuestion& question, HeldPorts held);
 
     [[nodiscard]] std::optional<mad::Request> next();
     void on(const mad::Completion& completion, base::Instant now);
@@ -48,6 +59,7 @@ public:
         /// they have answered now.
         std::optional<TouchedPlaces> touched;
         std::vector<fabric::OtherSm> sms;  ///< the same
+        HeldChanges held;                  ///< no changes, yet
     };
     [[nodiscard]] Result take();
 
@@ -55,6 +67,8 @@ private:
     void ask(Tag tag, const mad::DrPath& path, mad::Attribute attribute, std::uint32_t modifier);
     void on_switch(std::uint32_t index, const mad::Completion& completion);
     void on_port(const Tag& tag, const mad::Completion& completion);
+    void look_at_ports(std::uint32_t index);
+    void on_switch_port(const Tag& tag, const mad::Completion& completion);
     void on_sm(std::uint32_t index, const mad::Completion& completion);
 
     std::shared_ptr<const fabric::Fabric> fabric_;
@@ -67,6 +81,7 @@ private:
     base::Duration slowest_{};
     std::uint16_t epoch_;
     SmQuestion question_;
+    HeldPorts held_;
     Result result_;
 };
 

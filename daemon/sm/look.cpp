@@ -24,6 +24,7 @@ void SubnetManager::start_sweep(base::Instant now, Effects& out) {
     ++epoch_;
     sweeping_ = true;
     sweep_begun_ = now;
+    last_news_look_ = request.by_news ? now : last_news_look_;
     sweep_mads_ = mads_.counters().sent;
     sweep_timeouts_ = 0;
     report_ = {};
@@ -44,12 +45,14 @@ void SubnetManager::start_sweep(base::Instant now, Effects& out) {
     const std::uint32_t rhythm = config_->silent_probe_sweeps;
     const bool soon = light_count_ < rhythm && (light_count_ & (light_count_ - 1)) == 0;
     const bool ask_silent = rhythm > 0 && (soon || light_count_ % rhythm == 0);
-    phase_.emplace<LightSweep>(fabric_, epoch_, ask_silent, SmQuestion{own_sm_info(), config_->sm_key});
+    phase_.emplace<LightSweep>(fabric_, epoch_, ask_silent, SmQuestion{own_sm_info(), config_->sm_key},
+                               held_ports(now));
     static_cast<void>(out);
 }
 
 void SubnetManager::end_light(base::Instant now, Effects& out) {
     LightSweep::Result result = std::get<LightSweep>(phase_).take();
+    note_held(result, now);
     if (result.changes.empty()) {
         const bool serves = settle_light(result.sms, now, out);
         if (!serves) {
@@ -143,6 +146,11 @@ void SubnetManager::end_discovery(base::Instant now, Effects& out) {
             silent_.insert({working_->nodes[item.at.node].guid(), item.at.port});
         }
     }
+    if (holding()) {
+        return end_hold_look(now, out);
+    }
+    note_changes(now);
+    leave_out_ill(now, out);
     announce_changes(fabric_.get(), now, out);
     announce_isolations(now, out);
     announce_slow_links(now, out);

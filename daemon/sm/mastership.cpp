@@ -77,7 +77,7 @@ mad::SmInfo SubnetManager::own_sm_info() const {
     mad::SmInfo info;
     info.guid = local_.port_guid;
     info.priority = config_->priority;
-    info.state = sm_state(election_.role());
+    info.state = holding() ? mad::SmState::not_active : sm_state(election_.role());
     info.act_count = static_cast<std::uint32_t>(mads_.counters().sent + sm_answers_sent_);
     if (info.state == mad::SmState::master) {
         info.sm_key = config_->sm_key;
@@ -103,7 +103,7 @@ void SubnetManager::on_sm_info(const mad::WireMad& wire, const mad::Smp& smp, ba
     mad::MadStatus status = 0;
     std::optional<Election::Step> step;
     if (smp.header.method == static_cast<std::uint8_t>(mad::Method::set)) {
-        const auto input = request_of(smp.header.modifier);
+        const auto input = holding() ? std::nullopt : request_of(smp.header.modifier);
         step = input ? std::optional(election_.on_request(*input, shown, now)) : std::nullopt;
         status = !step || step->act == Act::refuse ? kStatusInvalid : mad::MadStatus{0};
     }
@@ -391,9 +391,9 @@ void SubnetManager::forget_mastership() {
 
 fabric::Mastership SubnetManager::mastership() const {
     fabric::Mastership shown;
-    shown.state = sm_state(election_.role());
-    shown.role = to_string(election_.role());
-    shown.why = role_text_;
+    shown.state = holding() ? mad::SmState::not_active : sm_state(election_.role());
+    shown.role = holding() ? std::string_view("hold") : to_string(election_.role());
+    shown.why = holding() ? hold_because_ : role_text_;
     shown.since = role_since_;
     shown.polled = election_.polled();
     shown.missed = election_.missed();

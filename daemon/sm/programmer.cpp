@@ -652,9 +652,9 @@ void Programmer::on_recheck(PortRef ref, const Completion& completion) {
     }
     const mad::PortInfo now = mad::decode_port_info(completion.data);
     if (now.state != input_.fabric->port(ref).info.state) {
-        surprises_.push_back(fmt::format("{} went from {} to {}", place(ref),
-                                         mad::to_string(input_.fabric->port(ref).info.state),
-                                         mad::to_string(now.state)));
+        surprises_.push_back({ref, fmt::format("{} went from {} to {}", place(ref),
+                                               mad::to_string(input_.fabric->port(ref).info.state),
+                                               mad::to_string(now.state))});
     }
 }
 
@@ -751,8 +751,8 @@ void Programmer::on_port_set(const Tag& tag, PortRef ref, const Completion& comp
     const mad::PortInfo asked = mad::decode_port_info(completion.request.data);
     adopt(mad::decode_port_info(completion.data), port);
     if (asked.state != PortState::no_change && port.info.state != asked.state) {
-        surprises_.push_back(fmt::format("{} was asked to be {} and is {}", place(ref),
-                                         mad::to_string(asked.state), mad::to_string(port.info.state)));
+        surprises_.push_back({ref, fmt::format("{} was asked to be {} and is {}", place(ref),
+                                               mad::to_string(asked.state), mad::to_string(port.info.state))});
     }
     if (tag.ask == Ask::configure && port.info.state == PortState::init) {
         mad::PortInfo arm = target_of(ref).set;

@@ -114,7 +114,7 @@ public:
     [[nodiscard]] std::set<mad::Guid> mft_emptied() const;
     /// Policy that a port cannot follow.
     [[nodiscard]] const std::vector<ProgramFailure>& refusals() const { return refusals_; }
-    [[nodiscard]] const std::vector<std::string>& surprises() const { return surprises_; }
+    [[nodiscard]] const std::vector<ProgramFailure>& surprises() const { return surprises_; }
     [[nodiscard]] std::uint64_t lft_blocks() const { return lft_blocks_; }
     [[nodiscard]] std::uint64_t lft_blocks_planned() const { return plan_.writes.size(); }
     /// Blocks written once more before that, with entries that lead through drop.
@@ -212,7 +212,7 @@ private:
     std::vector<fabric::PortRef> not_reregistered_;
     std::vector<ProgramFailure> failures_;
     std::vector<ProgramFailure> refusals_;
-    std::vector<std::string> surprises_;  ///< states that are not what discovery saw: sweep again
+    std::vector<ProgramFailure> surprises_;  ///< states that are not what discovery saw: sweep again
     std::uint64_t lft_blocks_ = 0;
     std::uint64_t lft_drops_ = 0;
     std::uint64_t port_sets_ = 0;

@@ -320,6 +320,7 @@ void SubnetManager::fill(fabric::Snapshot& snapshot) const {
     snapshot.events = events_.newest_first();
     snapshot.lanes = lanes_;
     show_drains(snapshot);
+    snapshot.health = health_rows_;
     // View and fabric go together: the one indexes the other. While a sweep works on newer ones, and also
     // where the next sweep began before anybody looked, readers keep the pair they have.
     if (view_ && view_fabric_ != fabric_) {

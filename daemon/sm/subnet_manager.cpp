@@ -48,7 +48,9 @@ SubnetManager::SubnetManager(SmStart start)
       clients_known_(start.clients_known),
       clients_heard_(start.clients_known),
       election_(local_.port_guid, election_policy(*config_)),
+      health_(config_->health),
       events_(start.stored.last_event_id),
+      hold_because_(std::move(start.hold_because)),
       last_sweep_id_(start.stored.last_sweep_id) {
     for (const db::LaneRow& row : start.stored.lanes) {
         stored_lanes_[row.owner][row.exit.value()] = row.print;
@@ -57,6 +59,9 @@ SubnetManager::SubnetManager(SmStart start)
 }
 
 void SubnetManager::begin(base::Instant now, Effects& out) {
+    if (holding()) {
+        return begin_hold(now, out);
+    }
     set_mode(SmMode::sweeping, "starting");
     request_sweep(SweepScope::full, "start", now, out);
 }
@@ -68,6 +73,8 @@ void SubnetManager::run(base::Instant now, Effects& out) {
     hear_sms(now, out);
     tell_audit(now, out);
     tell_lanes(now, out);
+    tell_orders(now, out);
+    tell_health(now, out);
     bool again = true;
     while (again) {
         again = feed();
@@ -116,6 +123,9 @@ void SubnetManager::dispatch(const Completion& completion, base::Instant now) {
     }
     if (tag.ask == Ask::lanes) {
         return on_lanes(completion);
+    }
+    if (tag.ask == Ask::order_port) {
+        return order_answers_.push_back(completion);
     }
     if ((tag.ask == Ask::poll_sm || tag.ask == Ask::sm_info) && completion.kind == Completion::Kind::reply) {
         note_followed(mad::decode_sm_info(completion.data).guid, now);
@@ -172,6 +182,10 @@ bool SubnetManager::step(base::Instant now, Effects& out) {
         if (election_.role() == Role::not_active) {
             pending_.reset();
             return false;
+        }
+        if (may_order()) {
+            ask_ports(now, out);
+            return true;
         }
         if (pending_ && now >= pending_->not_before) {
             start_sweep(now, out);
@@ -241,8 +255,10 @@ std::optional<base::Instant> SubnetManager::next_deadline() const {
     if (look_ends) {
         sooner(*look_ends);
     }
-    if (const auto poll = election_.due()) {
-        sooner(*poll);
+    for (const auto& due : {election_.due(), health_due_}) {
+        if (due) {
+            sooner(*due);
+        }
     }
     if (std::holds_alternative<Idle>(phase_) && election_.role() != Role::not_active) {
         if (const auto audit = audit_.due(); audit && may_audit()) {
@@ -400,6 +416,9 @@ bool SubnetManager::trusts_stored(const Node& node) const {
 }
 
 void SubnetManager::end_reading(base::Instant now, Effects& out) {
+    if (holding()) {
+        return end_hold_reading(now, out);
+    }
     for (TableReader::Target& target : std::get<TableReader>(phase_).take()) {
         const Node& node = working_->nodes[target.node];
         if (target.failed) {
@@ -584,6 +603,7 @@ void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& o
             announce(Severity::warning, "width-refused", refusal.text, guid, refusal.at.port, now, out);
         }
     }
+    judge_sweep(done, now);
     fabric_ = working_;
     const bool as_planned = done.failures().empty() && done.surprises().empty() && done.bounces() == 0;
     ports_by_ = as_planned && !discovery_incomplete_ ? config_ : nullptr;
@@ -597,17 +617,25 @@ void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& o
     set_mode(SmMode::up, done.failures().empty()
                              ? std::string("subnet up")
                              : fmt::format("subnet up, {} device(s) with trouble", done.failures().size()));
-    if (!done.failures().empty()) {
+    std::vector<ProgramFailure> troubles = done.failures();
+    troubles.insert(troubles.end(), done.surprises().begin(), done.surprises().end());
+    not_set_up_until_ = held_until(troubles, now);
+    if (not_set_up_until_) {
+        want_sweep(SweepScope::light, "links that are held down were not set up", *not_set_up_until_);
+    } else if (!done.failures().empty()) {
         retry_later("set-up failed on some device", now);
-    } else if (!done.surprises().empty() || done.bounces() > 0) {
-        want_sweep(SweepScope::full,
-                   done.bounces() > 0 ? "links were taken down to change them" : done.surprises().front(),
-                   now + config_->trap_hold_down);
+    } else if (done.bounces() > 0) {
+        want_sweep(SweepScope::full, "links were taken down to change them", now + config_->trap_hold_down);
+    } else if (!done.surprises().empty() && surprised_) {
+        retry_later(done.surprises().front().text, now);  // again: it may go on for ever
+    } else if (!done.surprises().empty()) {
+        want_sweep(SweepScope::full, done.surprises().front().text, now + config_->trap_hold_down);
     } else if (discovery_incomplete_) {
         retry_later("some device did not answer everything", now);
     } else {
         failed_in_a_row_ = 0;
     }
+    surprised_ = !done.surprises().empty();
     end_phase(now, out);
     if (first) {
         tell_phases(out);
@@ -654,6 +682,8 @@ void SubnetManager::replace_config(std::shared_ptr<const SmConfig> config, base:
     const bool rank_changed = config->priority != config_->priority;
     config_ = std::move(config);
     election_.set_policy(election_policy(*config_));
+    health_.set_policy(config_->health);
+    left_out_ = health_.to_leave_out();
     untrusted_told_.clear();
     if (rank_changed && election_.role() == Role::standby) {
         want_priority_trap(out);  // a master must know (IBA 14.4.1)
@@ -672,8 +702,9 @@ void SubnetManager::stop(base::Instant now, Effects& out) {
 }
 
 void SubnetManager::set_mode(SmMode mode, std::string text) {
-    mode_ = mode;
-    mode_text_ = std::move(text);
+    mode_ = holding() ? SmMode::hold : mode;
+    mode_text_ = holding() ? fmt::format("{}; nothing is written; 'ibfabric resume' ends it; {}", hold_because_, text)
+                           : std::move(text);
     ++version_;
 }
 

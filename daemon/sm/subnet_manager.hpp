@@ -27,6 +27,8 @@
 #include "daemon/sm/effects.hpp"
 #include "daemon/sm/election.hpp"
 #include "daemon/sm/event_log.hpp"
+#include "daemon/sm/health.hpp"
+#include "daemon/sm/hold_down.hpp"
 #include "daemon/sm/lane_survey.hpp"
 #include "daemon/sm/lid_plan.hpp"
 #include "daemon/sm/light_sweep.hpp"
@@ -34,9 +36,9 @@
 #include "daemon/sm/rebalance.hpp"
 #include "daemon/sm/table_audit.hpp"
 #include "daemon/sm/table_reader.hpp"
-#include "daemon/sm/trap_gate.hpp"
 #include "db/records.hpp"
 #include "mad/transactions.hpp"
+#include "mad/trap.hpp"
 
 namespace ibf::sm {
 
@@ -59,6 +61,7 @@ struct SmStart {
     std::shared_ptr<const SmConfig> config;
     db::Stored stored;
     bool clients_known = false;  ///< the SA has all that clients left with it
+    std::string hold_because;    ///< not empty: hold mode, and why
     mad::LocalPort local;
     base::Instant now;
     base::WallTime wall;  ///< real time at `now`
@@ -88,6 +91,12 @@ public:
     /// Traffic is to leave the element and stay off it until undrained. `since` is set here.
     void drain(fabric::Drain item, base::Instant now, Effects& out);
     void undrain(mad::Guid node, mad::PortNum port, base::Instant now, Effects& out);
+    /// Ends hold mode.
+    void resume(base::Instant now, Effects& out);
+    [[nodiscard]] bool holding() const { return !hold_because_.empty(); }
+    /// An operator says that a port is ill, or that nothing is to be held against it any more.
+    void set_health(fabric::PortId port, base::Instant now, Effects& out);
+    void clear_health(fabric::PortId port, base::Instant now, Effects& out);
     /// Last call: marks the stop as clean if what is in force is known.
     void stop(base::Instant now, Effects& out);
 
@@ -120,7 +129,8 @@ private:
         SweepScope scope = SweepScope::light;
         std::vector<std::string> reasons;
         base::Instant not_before{};
-        bool retry = false;  ///< only because something failed: it may fail again and again
+        bool retry = false;    ///< only because something failed: it may fail again and again
+        bool by_news = false;  ///< a trap asked for it
     };
     /// What a switch is known to hold.
     struct Programmed {
@@ -254,7 +264,51 @@ private:
     // MADs that are not answers.
     void on_request(const mad::WireMad& mad, base::Instant now, Effects& out);
     void on_trap(const mad::WireMad& wire, const mad::Smp& smp, base::Instant now, Effects& out);
-    [[nodiscard]] fabric::PortRef port_of(mad::Lid lid) const;
+    [[nodiscard]] fabric::PortRef port_of(mad::Lid lid);
+    void on_link_state(const mad::LinkStateTrap& trap, base::Instant now);
+    void on_local_change(const mad::Notice& notice, mad::Lid lid, base::Instant now);
+    void on_port_error(const mad::Notice& notice, const mad::PortErrorTrap& trap, base::Instant now,
+                       Effects& out);
+    void on_mkey_violation(const mad::Notice& notice, const mad::MKeyTrap& trap, base::Instant now,
+                           Effects& out);
+    void on_key_violation(const mad::Notice& notice, const mad::KeyTrap& trap, base::Instant now,
+                          Effects& out);
+    void on_unknown_trap(const mad::Notice& notice, base::Instant now, Effects& out);
+    void on_news(fabric::PortRef at, mad::Lid lid, SweepScope scope, std::string reason, base::Instant now);
+    [[nodiscard]] HoldDown::Subject subject_of(fabric::PortRef at, mad::Lid lid, std::uint32_t what) const;
+    [[nodiscard]] std::string lid_text(mad::Lid lid);
+    void tell_trap(const mad::Notice& notice, mad::Lid about, fabric::PortRef at, std::string text,
+                   base::Instant now, Effects& out);
+
+    // Hold mode.
+    void begin_hold(base::Instant now, Effects& out);
+    void end_hold_look(base::Instant now, Effects& out);
+    [[nodiscard]] bool holds_as_stored(const fabric::Node& node);
+    void end_hold_reading(base::Instant now, Effects& out);
+
+    // Links that are held down.
+    void note_changes(base::Instant now);
+    [[nodiscard]] bool note_changes_of(std::uint32_t index, std::uint32_t before, base::Instant now);
+    void note_change(fabric::PortId port, fabric::PortId link, base::Instant now);
+    void note_untold(mad::Guid guid, std::uint32_t traps, base::Instant now);
+    void hold_against(fabric::PortId port, std::uint32_t times, base::Instant now);
+    [[nodiscard]] HeldPorts held_ports(base::Instant now) const;
+    void note_held(LightSweep::Result& result, base::Instant now);
+    [[nodiscard]] std::optional<base::Instant> held_until(const std::vector<ProgramFailure>& troubles,
+                                                          base::Instant now) const;
+    [[nodiscard]] std::string place_text(fabric::PortRef at) const;
+
+    // Port health.
+    enum class PortOrder : std::uint8_t { disable, enable };
+    void judge_sweep(const Programmer& done, base::Instant now);
+    void tell_health(base::Instant now, Effects& out);
+    void leave_out_ill(base::Instant now, Effects& out);
+    [[nodiscard]] bool may_order() const;
+    void ask_ports(base::Instant now, Effects& out);
+    void order_port(fabric::PortRef at, PortOrder order);
+    void tell_orders(base::Instant now, Effects& out);
+    void show_health();
+    [[nodiscard]] std::string health_place(fabric::PortId port) const;
 
     // Reports.
     void announce(fabric::EventRecord::Severity severity, std::string kind, std::string text, mad::Guid guid,
@@ -284,6 +338,7 @@ private:
     std::uint32_t light_count_ = 0;
     std::uint32_t full_count_ = 0;  ///< since the last light sweep
     std::uint32_t failed_in_a_row_ = 0;
+    bool surprised_ = false;  ///< ports were not what the last sweep had asked them to be
 
     std::shared_ptr<const fabric::Fabric> fabric_;  ///< last complete
     std::shared_ptr<fabric::Fabric> working_;       ///< of the sweep under way
@@ -360,10 +415,38 @@ private:
     base::WallTime role_since_{};
     bool in_force_known_ = false;  ///< the last programming run ended without a table left in doubt
 
-    TrapGate traps_;
+    // Storms. A switch that keeps telling is looked at every four seconds still: another port of it may have
+    // news.
+    HoldDown news_holds_{std::chrono::seconds{4}};   ///< who sends traps that ask for a look
+    HoldDown told_holds_{std::chrono::minutes{10}};  ///< of whom traps are told, by trap number
+    HoldDown link_holds_{std::chrono::seconds{30}};  ///< ports whose link changes
+    std::optional<base::Instant> last_news_look_;
+    std::map<mad::Guid, std::uint32_t> link_traps_;  ///< traps 128 of switches since they were last looked at
+    std::optional<base::Instant>
+        not_set_up_until_;  ///< the set-up of held links failed: when it is tried again
+    std::map<fabric::PortId, fabric::PortId>
+        link_speakers_;                                   ///< ports that changed, and who speaks for the link
+    std::map<fabric::PortId, mad::PortState> held_seen_;  ///< held ports, as light sweeps last found them
+    std::vector<fabric::PortRef> ports_by_lid_;
+    std::shared_ptr<const fabric::Fabric> ports_by_lid_of_;
+
+    PortHealth health_;
+    std::optional<base::Instant> health_due_;
+    std::set<fabric::PortId> left_out_;           ///< policy wants their links out of routing
+    std::set<fabric::PortId> left_out_in_force_;  ///< those that the last look at everything left out
+    std::map<fabric::PortId, fabric::PortId> left_out_peers_;  ///< the other ends, as they were last seen
+    std::map<fabric::PortId, std::string> stays_because_;      ///< those that cannot be spared, and why
+    std::set<fabric::PortId> stays_told_;
+    std::map<fabric::PortId, PortOrder> port_orders_;                        ///< to be given
+    std::map<std::uint32_t, std::pair<fabric::PortId, PortOrder>> ordered_;  ///< given, not answered
+    std::uint32_t orders_sent_ = 0;
+    std::vector<mad::Completion> order_answers_;         ///< to be looked at
+    std::map<fabric::PortId, fabric::PortId> disabled_;  ///< who is ill, and the port that is disabled for it
+    std::shared_ptr<const std::vector<fabric::HealthRow>> health_rows_;
     EventLog events_;
     std::uint64_t traps_received_ = 0;
 
+    std::string hold_because_;  ///< empty: no hold mode
     fabric::SmMode mode_ = fabric::SmMode::waiting;
     std::string mode_text_;
     std::uint64_t version_ = 0;

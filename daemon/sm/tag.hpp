@@ -45,6 +45,7 @@ enum class Ask : std::uint8_t {
     active_check,
     bounce,
     reregister,
+    order_port,
     poll_sm,
     hand_over,
     acknowledge,

@@ -127,6 +127,24 @@ class Commands(Fabric):
         for word in ("minhop serves", "full sweep", "discover", "program", "database", "all reach each other"):
             self.assertIn(word, text)
 
+    def test_health(self):
+        self.up()
+        self.assertEqual(self.run_cli("health").stdout, "all ports are well\n")
+        self.run_cli("health", "--set", "leaf-001/4")
+        row = self.wait_for("the port to be left out", lambda: next(
+            (row for row in self.ask("health", code=FINDING)["health"] if self.ask("isolated")["isolated"]), None))
+        self.assertEqual((row["node"], row["port"], row["rule"], row["done"]), ("leaf-001", 4, "manual", "isolate"))
+        self.assertEqual(self.ask("isolated")["isolated"][0]["reason"], "quarantined")
+        self.assertIn("1 port is ill, 1 left out", self.run_cli("status").stdout)
+        self.assertIn("leaf-001/4", self.run_cli("health", code=FINDING).stdout)
+        self.run_cli("health", "--clear", "leaf-001/4")
+        self.wait_for("the port to be back", lambda: not self.ask("isolated")["isolated"])
+        self.assertEqual(self.ask("health")["health"], [])
+        self.assertIn("which port", self.run_cli("health", "--set", "leaf-001", code=USAGE).stderr)
+        self.run_cli("health", "--set", "nobody-here/1", code=USAGE)
+        self.run_cli("health", "--set", "leaf-001/4", "--clear", "leaf-001/4", code=USAGE)
+        self.assertIn("not in hold mode", self.run_cli("resume", code=USAGE).stderr)
+
     def test_sms(self):
         self.up()
         answer = self.ask("sms")
@@ -390,6 +408,122 @@ class LifeAndDeath(Fabric):
                                   capture_output=True, text=True, timeout=30, check=False)
             self.assertEqual(done.returncode, 2, flags)
             self.assertIn(word, done.stdout + done.stderr)
+
+
+class HoldMode(Fabric):
+    """On a fabric that outlives the daemon: ibfabric-sim as a process, the daemon at host-0001."""
+
+    def setUp(self):
+        super().setUp()
+        self.fabric = self.path("fabric")
+        self.sim = subprocess.Popen([program("ibfabric-sim"), TREE, "--socket", self.fabric], stdin=subprocess.DEVNULL,
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(self.sim.wait)
+        self.addCleanup(self.sim.kill)
+        self.wait_for("the simulated fabric", lambda: os.path.exists(self.fabric))
+
+    def start(self, spec=TREE, *flags):
+        with open(self.path("daemon.log"), "ab") as log:
+            self.daemon = subprocess.Popen(
+                [program("ibfabric-sim"), "run", self.fabric, "host-0001", program("ibfabricd"), "--state-dir", self.state,
+                 "--socket", self.socket, *flags], stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+
+    def die(self, number):
+        self.daemon.send_signal(number)
+        self.daemon.wait(30)
+        self.daemon = None
+
+    def control(self, *words):
+        done = subprocess.run([program("ibfabric-sim"), "ctl", self.fabric, *words], capture_output=True, text=True, timeout=60,
+                              check=True)
+        return done.stdout
+
+    def sets(self):
+        rows = (line.rsplit(" ", 1) for line in self.control("counters").splitlines())
+        return sum(int(count) for name, count in rows if name.startswith("Set "))
+
+    def holds(self):
+        """Starts the daemon; its status once it is in hold mode and has looked."""
+        self.start()
+        return self.wait_for("hold mode", lambda: self.mode_is("hold", "are looked at"))
+
+    def mode_is(self, mode, text):
+        done = subprocess.run([program("ibfabric"), "status", "--json", "--socket", self.socket], capture_output=True, check=False)
+        status = json.loads(done.stdout) if done.returncode in (OK, FINDING) else {"mode": "", "mode_text": ""}
+        return status["mode"] == mode and text in status["mode_text"] and status
+
+    def path_in_band(self):
+        done = subprocess.run([program("ibfabric-sim"), "run", self.fabric, "host-0008", program("ibfabric"), "query", "path",
+                               "host-0001", "host-0008", "--json"], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, OK, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_three_aborts_then_nothing_is_written(self):
+        for number in (signal.SIGABRT, signal.SIGKILL, signal.SIGABRT):
+            self.assertEqual(self.up()["mode"], "up")
+            lids, path = self.lids(), self.path_in_band()
+            self.die(number)
+        before = self.sets()
+        self.control("reboot", "leaf-003")  # there is something to be done, and to be left undone
+        self.control("link-down", "leaf-002/1")
+        status = self.holds()
+        self.assertIn("3 runs in a row were killed or failed", status["mode_text"])
+        self.assertEqual(status["sm"]["role"], "hold")
+        text = self.run_cli("status", code=FINDING).stdout
+        self.assertIn("'ibfabric resume' ends it", text)
+        event, = self.ask("events", "--kind", "hold")["events"]
+        self.assertEqual(event["severity"], "error")
+        self.assertIn("hold mode", self.log())
+        self.assertEqual(self.ask("sweep", "--full", "--wait")["outcome"], "hold: nothing was written")
+        self.assertLessEqual(self.lids().items(), lids.items())
+        self.assertEqual(self.path_in_band(), path)
+        self.assertEqual(self.sets(), before, "not even a PortStateChange was cleared")
+        self.run_cli("resume")
+        self.assertEqual(self.ask("status", "--wait-up", "60")["mode"], "up")
+        self.assertGreater(self.sets(), before)
+        self.assertLessEqual(self.lids().items(), lids.items())
+        self.assertIn("not in hold mode", self.run_cli("resume", code=USAGE).stderr)
+        self.die(signal.SIGKILL)
+        self.assertEqual(self.up()["mode"], "up", "the operator's word ended the row")
+
+    def test_orderly_stops_are_no_aborts(self):
+        for _ in range(2):
+            self.up()
+            self.die(signal.SIGABRT)
+        self.up()
+        self.assertEqual(self.stop(), 0)
+        for _ in range(2):
+            self.up()
+            self.die(signal.SIGABRT)
+        self.assertEqual(self.up()["mode"], "up")
+
+    def test_what_is_configured_and_a_torn_mark(self):
+        config = self.write("c.toml", "[daemon]\nhold_after_aborts = 1\n")
+        self.up(TREE, "--config", config)
+        self.die(signal.SIGABRT)
+        with open(os.path.join(self.state, "ibfabric.starts"), "r+", encoding="ascii") as file:
+            file.seek(60)
+            file.write("?")
+        self.assertEqual(self.up(TREE, "--config", config)["mode"], "up")
+        self.die(signal.SIGABRT)
+        self.start(TREE, "--config", config)
+        self.wait_for("hold mode", lambda: self.mode_is("hold", "are looked at"))
+        self.assertEqual(self.stop(), 0)
+        self.assertEqual(self.up(TREE, "--config", config)["mode"], "up", "somebody has stopped it")
+
+    def test_a_full_disk(self):
+        os.makedirs(self.state)
+        Mount(self, self.state, "size=128k")
+        for _ in range(3):
+            self.up()
+            with open(os.path.join(self.state, "ballast"), "ab", buffering=0) as ballast:
+                try:
+                    while True:
+                        ballast.write(b"x" * 4096)
+                except OSError:
+                    pass
+            self.die(signal.SIGABRT)
+        self.holds()
 
 
 class Configuration(Fabric):

@@ -72,6 +72,7 @@ void Lab::start() {
     blind_ = disk_ == Disk::refuses;
     begin.stored = blind_ ? db::Stored{} : stored;
     begin.clients_known = begin.stored.sa_edition.has_value();
+    begin.hold_because = hold_because;
     begin.local = sim.local_port(client);
     begin.now = now;
     begin.wall = kWall + std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch());
@@ -159,6 +160,12 @@ void Lab::drain(const fabric::Drain& element) {
 void Lab::undrain(const fabric::Drain& element) {
     sm::Effects effects;
     sm->undrain(element.node, element.port, now, effects);
+    execute(effects);
+}
+
+void Lab::tell(const std::function<void(sm::SubnetManager&, base::Instant, sm::Effects&)>& what) {
+    sm::Effects effects;
+    what(*sm, now, effects);
     execute(effects);
 }
 

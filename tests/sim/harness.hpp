@@ -86,6 +86,8 @@ public:
     void set_groups(const sm::MulticastGroups& groups);
     void drain(const fabric::Drain& element);
     void undrain(const fabric::Drain& element);
+    /// Anything else that it can be told.
+    void tell(const std::function<void(sm::SubnetManager&, base::Instant, sm::Effects&)>& what);
 
     void add_actor(Actor& actor);
     void remove_actor(Actor& actor);
@@ -108,6 +110,8 @@ public:
     /// Sets that this SM sent, SMInfo's left out: those address no device. Of the fabric: sets().
     [[nodiscard]] std::uint64_t own_sets() const { return own_sets_; }
     [[nodiscard]] std::uint64_t sweeps(const std::string& scope) const;  ///< finished since forget_counts()
+    /// Those that were more than a light one: of all of the fabric, or of what was touched.
+    [[nodiscard]] std::uint64_t heavy_sweeps() const { return sweeps("full") + sweeps("touched"); }
     void forget_counts();
     [[nodiscard]] std::size_t events(const std::string& kind) const;
     [[nodiscard]] const fabric::EventRecord* find_event(const std::string& kind) const;
@@ -147,6 +151,7 @@ public:
     db::Stored stored;
     bool clients_known =
         false;  ///< the next start() finds what clients left with the SA; so it does once an SM was up
+    std::string hold_because;  ///< not empty: the next start() is in hold mode
     std::unique_ptr<sm::SubnetManager> sm;
     std::vector<fabric::EventRecord> announced;
     std::vector<mad::WireMad>

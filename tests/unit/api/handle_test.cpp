@@ -48,6 +48,66 @@ TEST_F(HandleTest, StatusCountsTheFabric) {
     EXPECT_EQ(answer.body["routing"]["engine"], snapshot_.routes->routes.engine);
 }
 
+TEST_F(HandleTest, HealthNamesPortsRulesAndWhatWasDone) {
+    EXPECT_TRUE(get("/v1/health").body["health"].empty());
+    EXPECT_EQ(get("/v1/status").body["health"]["ill"], 0);
+    const fabric::Node& node = snapshot_.fabric->nodes[0];
+    auto rows = std::make_shared<std::vector<fabric::HealthRow>>();
+    fabric::HealthRow row;
+    row.at = {node.guid(), mad::PortNum{1}};
+    row.rule = fabric::HealthRule::babbling;
+    row.count = 12;
+    row.wanted = fabric::HealthAction::isolate;
+    row.why_not = "it is the subnet manager's own link";
+    rows->push_back(row);
+    row.rule = fabric::HealthRule::manual;
+    row.done = fabric::HealthAction::isolate;
+    row.why_not = "";
+    rows->push_back(row);
+    row.at = {mad::Guid{0xdead}, mad::PortNum{3}};
+    row.done = fabric::HealthAction::disable;
+    rows->push_back(row);
+    snapshot_.health = rows;
+    const Json shown = get("/v1/health").body["health"];
+    ASSERT_EQ(shown.size(), 3U);
+    EXPECT_EQ(shown[0]["rule"], "babbling");
+    EXPECT_EQ(shown[0]["count"], 12);
+    EXPECT_EQ(shown[0]["wanted"], "isolate");
+    EXPECT_EQ(shown[0]["done"], "report");
+    EXPECT_EQ(shown[0]["why_not"], "it is the subnet manager's own link");
+    EXPECT_TRUE(shown[0].contains("peer"));
+    EXPECT_EQ(shown[2]["node"], "") << "gone, and still ill";
+    EXPECT_EQ(get("/v1/status").body["health"], (Json{{"ill", 2}, {"isolated", 1}, {"disabled", 1}}));
+}
+
+TEST_F(HandleTest, AnOperatorsWordOnAPortIsACommand) {
+    const std::string node = host(0);
+    const Answer set = ask(snapshot_, "POST", "/v1/health/set?port=" + node + "/1");
+    EXPECT_EQ(set.status, 202);
+    ASSERT_TRUE(set.command);
+    EXPECT_EQ(set.command->kind, AdminCommand::Kind::health_set);
+    EXPECT_EQ(set.command->port, (fabric::PortId{snapshot_.view->topology.end_ports[0].node_guid, mad::PortNum{1}}));
+    const Answer clear = ask(snapshot_, "POST", "/v1/health/clear?port=" + node + "/1");
+    ASSERT_TRUE(clear.command);
+    EXPECT_EQ(clear.command->kind, AdminCommand::Kind::health_clear);
+    const std::vector<std::string> wrongs{"/v1/health/set", "/v1/health/set?port=" + node + "/99",
+                                          "/v1/health/set?port=nobody/1", "/v1/health/clear?port=leaf-001"};
+    for (const std::string& wrong : wrongs) {
+        const Answer refused = ask(snapshot_, "POST", wrong);
+        EXPECT_GE(refused.status, 400) << wrong;
+        EXPECT_FALSE(refused.command) << wrong;
+    }
+}
+
+TEST_F(HandleTest, OnlyHoldModeCanBeResumed) {
+    EXPECT_EQ(ask(snapshot_, "POST", "/v1/resume").status, 400);
+    snapshot_.mode = fabric::SmMode::hold;
+    const Answer resumed = ask(snapshot_, "POST", "/v1/resume");
+    EXPECT_EQ(resumed.status, 202);
+    ASSERT_TRUE(resumed.command);
+    EXPECT_EQ(resumed.command->kind, AdminCommand::Kind::resume);
+}
+
 TEST_F(HandleTest, StatusShowsTheLastFullSweepBesideTheLast) {
     fabric::SweepReport light;
     light.id = 9;

@@ -10,6 +10,7 @@
 
 #include "base/prng.hpp"
 #include "mad/codec.hpp"
+#include "mad/trap.hpp"
 #include "random_bytes.hpp"
 
 namespace ibf::mad {
@@ -270,6 +271,9 @@ TEST(CodecIbmad, Notice) {
         ASSERT_EQ(notice.subject_lid().value(), read_field(bytes.data(), IB_NOTICE_DATA_LID_F, false));
         notice.trap_number = 144;
         ASSERT_EQ(notice.subject_lid().value(), read_field(bytes.data(), IB_NOTICE_DATA_144_LID_F, false));
+        const auto change = std::get<LocalChangeTrap>(decode_trap(notice));
+        ASSERT_EQ(change.lid, notice.subject_lid());
+        ASSERT_EQ(change.capability_mask, read_field(bytes.data(), IB_NOTICE_DATA_144_CAPMASK_F, false));
     }
 }
 

@@ -188,57 +188,6 @@ TEST(FieldCase, C23_a_lost_trap_is_made_good_by_the_light_sweep) {
     EXPECT_EQ(lab.events("link-down"), 1U);
 }
 
-std::size_t represses(const Lab& lab) {
-    return static_cast<std::size_t>(
-        std::count_if(lab.sent_unasked.begin(), lab.sent_unasked.end(), [](const mad::WireMad& wire) {
-            return wire.bytes[3] == static_cast<std::uint8_t>(mad::Method::trap_repress);
-        }));
-}
-
-TEST(FieldCase, C25_a_thousand_traps_in_ten_seconds) {
-    Lab lab(t2(), at("h1"));
-    lab.start();
-    ASSERT_TRUE(lab.run_until_up(seconds{5}));
-    lab.advance(seconds{15});
-    lab.forget_counts();
-    const std::uint64_t before = lab.snapshot().traps_received;
-    lab.inject("trap leaf1/5 number=128 count=1000 delay=10ms");
-    lab.advance(seconds{11});
-    EXPECT_EQ(lab.snapshot().traps_received - before, 1000U);
-    EXPECT_EQ(represses(lab), 1000U);
-    EXPECT_LE(lab.sweeps("full"), 3U);
-    EXPECT_LE(lab.sweeps("light"), 5U);
-    EXPECT_EQ(lab.events("flapping"), 1U);
-    EXPECT_EQ(lab.all_sets(), 0U);
-}
-
-TEST(FieldCase, C25_a_flapping_link) {
-    Lab lab(t2(), at("h1"));
-    lab.start();
-    ASSERT_TRUE(lab.run_until_up(seconds{5}));
-    lab.advance(seconds{15});
-    lab.forget_counts();
-    lab.inject("flap leaf1/5 delay=10ms count=1000");
-    lab.advance(seconds{10});
-    EXPECT_LE(lab.sweeps("full"), 8U) << "both ends of the link send traps";
-    EXPECT_GE(lab.events("flapping"), 1U);
-    lab.advance(seconds{80});
-    EXPECT_EQ(wrong_but_races(lab), "");
-}
-
-TEST(FieldCase, C27_a_trap_from_a_port_not_yet_discovered) {
-    Lab lab(t2(), at("h1"));
-    lab.start();
-    lab.inject("trap h5 number=128 count=1");
-    ASSERT_TRUE(lab.run_until_up(seconds{5}));
-    lab.advance(seconds{5});
-    EXPECT_EQ(represses(lab), lab.snapshot().traps_received);
-    EXPECT_GE(lab.snapshot().traps_received, 1U);
-    EXPECT_EQ(lab.sweeps("full"), 1U);
-    EXPECT_EQ(lab.sweeps("light"), 1U) << "one extra sweep";
-    EXPECT_EQ(wrong(lab), "");
-}
-
 TEST(FieldCase, C33_ten_thousand_short_sweeps_none_stuck) {
     Lab lab(t1(), at("h1"));
     lab.start();

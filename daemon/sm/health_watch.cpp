@@ -1,0 +1,284 @@
+// Port health: where evidence comes from in a sweep, and what follows of a verdict (health.hpp). A verdict is
+// told; by policy the link is left out of routing in the sweep that it asks for, or the end nearest to the SM
+// is disabled between sweeps.
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "daemon/sm/spare_links.hpp"
+#include "daemon/sm/subnet_manager.hpp"
+#include "mad/codec.hpp"
+
+namespace ibf::sm {
+namespace {
+
+using fabric::Fabric;
+using fabric::HealthAction;
+using fabric::HealthRule;
+using fabric::IsolationReason;
+using fabric::kNoNode;
+using fabric::Node;
+using fabric::Port;
+using fabric::PortId;
+using fabric::PortRef;
+using mad::Completion;
+using Severity = fabric::EventRecord::Severity;
+using News = PortHealth::News;
+
+bool cannot_be(IsolationReason reason) {
+    return reason == IsolationReason::bad_node_info || reason == IsolationReason::zero_guid ||
+           reason == IsolationReason::bad_switch_info;
+}
+
+/// Linked, wanted in use, and yet in Init after a sweep has set it up.
+bool left_in_init(const Fabric& fabric, PortRef at) {
+    const Port& port = fabric.port(at);
+    return port.known && port.usable && port.peer.node != kNoNode && fabric.port(port.peer).usable &&
+           port.info.linked() && port.info.state == mad::PortState::init;
+}
+
+std::string evidence_text(const News& news) {
+    const HealthSpec& spec = spec_of(news.rule);
+    if (news.rule == HealthRule::manual) {
+        return std::string(spec.evidence);
+    }
+    return spec.looks > 0 ? fmt::format("{} {}", news.count, spec.evidence)
+                          : fmt::format("{} {} within {}", news.count, spec.evidence,
+                                        base::format_duration(spec.within));
+}
+
+}  // namespace
+
+std::string SubnetManager::health_place(PortId port) const {
+    return fmt::format("{} port {}", fabric_ ? name_of(port.node) : fmt::format("{}", port.node), port.port);
+}
+
+// --- evidence
+
+/// A sweep has ended that set up whatever could be.
+void SubnetManager::judge_sweep(const Programmer& done, base::Instant now) {
+    std::set<PortId> init;
+    std::set<PortId> silent;
+    std::set<PortId> refused;
+    std::set<PortId> illegal;
+    for (const ProgramFailure& failure : done.failures()) {
+        refused.insert(id_of(*working_, failure.at));
+    }
+    for (const fabric::Isolation& item : working_->isolations) {
+        if (item.at.node != kNoNode && item.reason == IsolationReason::silent) {
+            silent.insert(id_of(*working_, item.at));
+        } else if (item.at.node != kNoNode && cannot_be(item.reason)) {
+            illegal.insert(id_of(*working_, item.at));
+        }
+    }
+    for (std::uint32_t n = 0; n < working_->nodes.size(); ++n) {
+        for (std::size_t p = 1; p < working_->nodes[n].ports.size(); ++p) {
+            const PortRef here{n, mad::PortNum{static_cast<std::uint8_t>(p)}};
+            if (left_in_init(*working_, here)) {
+                init.insert(id_of(*working_, here));
+            }
+        }
+    }
+    health_.note_look(HealthRule::init, init, now);
+    health_.note_look(HealthRule::silent, silent, now);
+    if (!extent_) {  // else others were not asked
+        health_.note_look(HealthRule::set_errors, refused, now);
+    }
+    health_.note_look(HealthRule::illegal, illegal, now);
+}
+
+void SubnetManager::set_health(PortId port, base::Instant now, Effects& out) {
+    health_.set(port, now);
+    run(now, out);
+}
+
+/// Also of a port that somebody else, or this SM in another life, has disabled.
+void SubnetManager::clear_health(PortId port, base::Instant now, Effects& out) {
+    health_.clear(port);
+    for (const auto& [ill, end] : disabled_) {
+        if (end == port) {
+            health_.clear(ill);  // it hangs on this port, and so is not to be seen and named
+        }
+    }
+    const std::uint32_t node = fabric_ ? fabric_->find(port.node) : kNoNode;
+    if (node != kNoNode && port.port.value() < fabric_->nodes[node].ports.size() &&
+        port.port != mad::PortNum{} &&
+        fabric_->port({node, port.port}).info.phys_state == mad::PhysState::disabled) {
+        port_orders_[port] = PortOrder::enable;
+    }
+    run(now, out);
+}
+
+// --- what follows
+
+/// Verdicts that have changed. One sweep for all of them, where routing is to change.
+void SubnetManager::tell_health(base::Instant now, Effects& out) {
+    if (!health_.has_news() && !(health_due_ && now >= *health_due_)) {
+        return;
+    }
+    for (const News& news : health_.take_news(now)) {
+        const std::string where = health_place(news.at);
+        switch (news.kind) {
+            case News::Kind::ill:
+                announce(
+                    Severity::warning, "unhealthy",
+                    fmt::format("{} is {}: {}; it must be quiet for {} at least", where, to_string(news.rule),
+                                evidence_text(news), base::format_duration(news.quarantine)),
+                    news.at.node, news.at.port, now, out);
+                break;
+            case News::Kind::disable: port_orders_[news.at] = PortOrder::disable; break;
+            case News::Kind::well:
+                announce(Severity::info, "healthy",
+                         fmt::format("{} is no more {}", where, to_string(news.rule)), news.at.node,
+                         news.at.port, now, out);
+                if (disabled_.contains(news.at)) {
+                    port_orders_[news.at] = PortOrder::enable;
+                }
+                break;
+        }
+    }
+    health_due_ = health_.due();
+    if (auto ill = health_.to_leave_out(); ill != left_out_) {
+        left_out_ = std::move(ill);
+        if (election_.may_write()) {
+            want_sweep(SweepScope::full, "port health", now);
+        }
+    }
+    show_health();
+}
+
+/// Between discovery and routing: both ends of a link that can be spared are out of use. Who is left out
+/// changes with a look at everything only (tell_health asks for one).
+void SubnetManager::leave_out_ill(base::Instant now, Effects& out) {
+    std::erase_if(working_->isolations,
+                  [](const auto& item) { return item.reason == IsolationReason::quarantined; });
+    stays_because_.clear();
+    if (!extent_) {
+        left_out_in_force_ = left_out_;
+    }
+    for (SpareVerdict& verdict : spare_links(*working_, left_out_in_force_)) {
+        if (!verdict.why_not.empty()) {
+            if (stays_told_.insert(verdict.port).second) {
+                announce(Severity::warning, "unhealthy-stays",
+                         fmt::format("{} is not left out: {}", health_place(verdict.port), verdict.why_not),
+                         verdict.port.node, verdict.port.port, now, out);
+            }
+            stays_because_.emplace(verdict.port, std::move(verdict.why_not));
+        } else if (verdict.at.node != kNoNode) {
+            const PortRef peer = working_->port(verdict.at).peer;
+            working_->port(verdict.at).usable = false;
+            if (peer.node != kNoNode) {
+                working_->port(peer).usable = false;
+                left_out_peers_[verdict.port] = id_of(*working_, peer);
+            }
+            const Node& node = working_->nodes[verdict.at.node];
+            working_->isolations.push_back(
+                {IsolationReason::quarantined, verdict.at,
+                 peer.node == kNoNode ? mad::Guid{} : working_->nodes[peer.node].guid(), node.path,
+                 fmt::format("{} ({}) port {} and its link are left out: 'ibfabric health' says why",
+                             node.description, node.guid(), verdict.at.port)});
+        }
+    }
+    std::erase_if(left_out_peers_, [&](const auto& item) { return !left_out_.contains(item.first); });
+    std::erase_if(stays_told_, [&](PortId port) { return !left_out_.contains(port); });
+    show_health();
+}
+
+bool SubnetManager::may_order() const {
+    return std::holds_alternative<Idle>(phase_) && !port_orders_.empty() && fabric_ &&
+           election_.may_write() && mads_.room() > 0;
+}
+
+/// Ports to be disabled or enabled, one by one, between sweeps.
+void SubnetManager::ask_ports(base::Instant now, Effects& out) {
+    while (may_order()) {
+        const auto [port, order] = *port_orders_.begin();
+        port_orders_.erase(port_orders_.begin());
+        // Who hangs on a disabled port is not to be seen: the port is remembered.
+        const auto known =
+            order == PortOrder::enable ? disabled_.extract(port) : decltype(disabled_)::node_type{};
+        const PortId named = known.empty() ? port : known.mapped();
+        const std::uint32_t node = fabric_->find(named.node);
+        if (node == kNoNode || named.port.value() >= fabric_->nodes[node].ports.size()) {
+            continue;
+        }
+        PortRef at{node, named.port};
+        if (order == PortOrder::disable) {
+            const SpareVerdict verdict = spare_links(*fabric_, {port}).front();
+            if (!verdict.why_not.empty()) {
+                stays_because_[port] = verdict.why_not;
+                announce(Severity::warning, "unhealthy-stays",
+                         fmt::format("{} is not disabled: {}", health_place(port), verdict.why_not),
+                         port.node, port.port, now, out);
+                show_health();
+                continue;
+            }
+            at = near_end(*fabric_, at);
+            disabled_[port] = id_of(*fabric_, at);
+        }
+        order_port(at, order);
+    }
+}
+
+/// A port goes down before its PhysicalState is commanded (IBA 14.2.5.6).
+void SubnetManager::order_port(PortRef at, PortOrder order) {
+    const Node& node = fabric_->nodes[at.node];
+    mad::PortInfo set = node.ports[at.port.value()].info;
+    set.state = order == PortOrder::disable ? mad::PortState::down : mad::PortState::no_change;
+    set.phys_state = order == PortOrder::disable ? mad::PhysState::disabled : mad::PhysState::polling;
+    set.client_reregister = false;
+    set.width_enabled = 0;
+    set.speed_enabled = 0;
+    set.speed_ext_enabled = 0;
+    set.speed_ext2_enabled = 0;
+    mad::Request request;
+    request.tag = Tag{Ask::order_port, at.port.value(), epoch_, ++orders_sent_}.pack();
+    request.target = device_target(at.node);
+    request.method = mad::Method::set;
+    request.attribute = mad::Attribute::port_info;
+    request.modifier = at.port.value();
+    request.path = node.is_switch() ? node.path : node.ports[at.port.value()].path;
+    request.data = mad::encode(set);
+    const bool taken = mads_.submit(std::move(request));
+    IBF_CHECK(taken, "the transaction table refused a request although it had room");
+    ordered_.emplace(orders_sent_, std::pair(id_of(*fabric_, at), order));
+}
+
+void SubnetManager::tell_orders(base::Instant now, Effects& out) {
+    for (const Completion& completion : std::exchange(order_answers_, {})) {
+        const auto asked = ordered_.extract(Tag::unpack(completion.tag).index);
+        if (asked.empty()) {
+            continue;
+        }
+        const auto [at, order] = asked.mapped();
+        const std::string_view word = order == PortOrder::disable ? "disabled" : "enabled";
+        if (completion.kind == Completion::Kind::reply) {
+            announce(Severity::warning, fmt::format("port-{}", word),
+                     fmt::format("{} is {}", health_place(at), word), at.node, at.port, now, out);
+        } else {
+            announce(Severity::error, fmt::format("port-not-{}", word),
+                     fmt::format("{} does not let itself be {}: 'ibfabric health --clear' asks again",
+                                 health_place(at), word),
+                     at.node, at.port, now, out);
+        }
+    }
+}
+
+void SubnetManager::show_health() {
+    auto rows = std::make_shared<std::vector<fabric::HealthRow>>();
+    for (const PortHealth::State& state : health_.states()) {
+        fabric::HealthRow row{state.at, state.rule,   state.count,          state.times, wall(state.since),
+                              {},       state.wanted, HealthAction::report, {}};
+        row.until = state.until ? wall(*state.until) : base::WallTime{};
+        const auto stays = stays_because_.find(state.at);
+        if (stays != stays_because_.end() && state.wanted != HealthAction::report) {
+            row.why_not = stays->second;
+        } else {
+            row.done = state.wanted;
+        }
+        rows->push_back(std::move(row));
+    }
+    health_rows_ = std::move(rows);
+    ++version_;
+}
+
+}  // namespace ibf::sm

@@ -1,0 +1,104 @@
+// Hold mode: it looks and answers, and writes nothing, whatever it meets.
+#include <gtest/gtest.h>
+
+#include "harness.hpp"
+#include "mad/codec.hpp"
+
+namespace ibf::test {
+namespace {
+
+using mad::PortNum;
+using std::chrono::seconds;
+
+/// A fabric that an SM has set up and left by a crash; the next start is in hold mode.
+void set_up_and_crash(Lab& lab) {
+    lab.start();
+    ASSERT_TRUE(lab.run_until_up(seconds{5}));
+    lab.advance(seconds{12});
+    lab.kill();
+    lab.forget_counts();
+    lab.hold_because = "3 runs were killed";
+}
+
+/// What the tables that readers see say of each switch, beside what the switch holds.
+void expect_tables_as_held(const Lab& lab) {
+    const fabric::Snapshot snapshot = lab.snapshot();
+    ASSERT_TRUE(snapshot.view);
+    ASSERT_EQ(snapshot.programmed.size(), snapshot.view->topology.switches.size());
+    for (std::size_t s = 0; s < snapshot.programmed.size(); ++s) {
+        const auto& row = snapshot.programmed[s];
+        const std::uint32_t node = lab.node(snapshot.view->topology.switches[s].name);
+        for (std::size_t lid = 1; row && lid <= lab.sim.switch_info(node).linear_fdb_top; ++lid) {
+            ASSERT_EQ((*row)[lid], lab.sim.lft_entry(node, mad::Lid{static_cast<std::uint16_t>(lid)}));
+        }
+    }
+}
+
+TEST(Hold, NothingIsWrittenAndReadersSeeWhatIsThere) {
+    Lab lab(t2(), at("h1"));
+    set_up_and_crash(lab);
+    const auto lids = lab.lids();
+    lab.inject("reboot spine2\nlink-down leaf2/3");  // there would be a lot to do
+    lab.start();
+    lab.advance(seconds{1});
+    lab.request_sweep(sm::SweepScope::full);
+    lab.inject("trap leaf1/5 number=128 count=20 delay=100ms\nreboot h4\nlink-down leaf1/6\nlink-up leaf2/3");
+    lab.set_groups({{mad::Mlid{0xC001}, {{lab.sim.netlist().nodes[lab.node("h2")].guid, true}}}});
+    lab.advance(seconds{60});
+    EXPECT_EQ(lab.all_sets(), 0U) << "not even a PortStateChange is cleared";
+    EXPECT_EQ(lab.snapshot().mode, fabric::SmMode::hold);
+    EXPECT_NE(lab.snapshot().mode_text.find("'ibfabric resume' ends it"), std::string::npos);
+    EXPECT_EQ(lab.events("hold"), 1U);
+    EXPECT_EQ(lab.find_event("hold")->severity, fabric::EventRecord::Severity::error);
+    EXPECT_GE(lab.sweeps("full"), 3U);
+    expect_tables_as_held(lab);
+    const fabric::Snapshot snapshot = lab.snapshot();
+    for (const auto& item : snapshot.view->topology.end_ports) {
+        if (lab.lid(lab.node(item.name), item.port.value()) != mad::kLidNone) {
+            EXPECT_EQ(item.lids.base, lids.at(item.port_guid)) << item.name;
+        }
+    }
+    // Then an operator has seen to it.
+    lab.hold_because.clear();
+    lab.tell([](auto& sm, base::Instant now, sm::Effects& out) { sm.resume(now, out); });
+    ASSERT_TRUE(lab.run_until_up(seconds{30}));
+    EXPECT_GT(lab.all_sets(), 0U);
+    EXPECT_EQ(lab.events("resumed"), 1U);
+    EXPECT_EQ(wrong(lab), "");
+    for (const auto& [owner, lid] : lab.lids()) {
+        EXPECT_EQ(lid, lids.at(owner)) << "no LID has moved";
+    }
+}
+
+TEST(Hold, StoredTablesAreNotReadAndOthersAre) {
+    for (const bool stored : {true, false}) {
+        Lab lab(t2(), at("h1"));
+        set_up_and_crash(lab);
+        if (!stored) {
+            lab.stored.tables.clear();
+        }
+        lab.start();
+        lab.advance(seconds{5});
+        EXPECT_EQ(lab.gets(mad::Attribute::linear_forwarding_table) == 0, stored);
+        EXPECT_EQ(lab.all_sets(), 0U);
+        expect_tables_as_held(lab);
+    }
+}
+
+TEST(Hold, ToOtherSubnetManagersItIsNotActive) {
+    Lab lab(t2(), at("h1"));
+    set_up_and_crash(lab);
+    lab.start();
+    lab.advance(seconds{5});
+    Lab other(lab, at("h8"));
+    other.start();
+    ASSERT_TRUE(other.run_until_up(seconds{20}));
+    EXPECT_EQ(other.sm->role(), sm::Role::master) << "who can serves";
+    EXPECT_EQ(lab.own_sets(), 0U);
+    const auto& sms = other.snapshot().fabric->sms;
+    ASSERT_EQ(sms.size(), 1U);
+    EXPECT_EQ(sms[0].state, mad::SmState::not_active);
+}
+
+}  // namespace
+}  // namespace ibf::test
