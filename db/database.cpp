@@ -328,7 +328,7 @@ public:
           put_daemon_(sql, "REPLACE INTO daemon VALUES (1, ?, ?)") {}
 
     void operator()(const FabricRecord& fabric) {
-        if (!fabric.of.empty()) {
+        if (fabric.of) {
             return replace_part(fabric);
         }
         replace_rows(sql_, fabric.nodes);
@@ -372,7 +372,7 @@ private:
         Statement node(sql_, "DELETE FROM node WHERE guid = ?");
         Statement ports(sql_, "DELETE FROM port WHERE node_guid = ?");
         Statement links(sql_, "DELETE FROM link WHERE a_guid = ?1 OR b_guid = ?1");
-        for (const mad::Guid guid : part.of) {
+        for (const mad::Guid guid : *part.of) {
             node.run(guid);
             ports.run(guid);
             links.run(guid);

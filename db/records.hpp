@@ -43,7 +43,7 @@ struct LinkRow {
 /// The whole fabric as seen by one sweep; replaces the previous nodes, ports and links in one transaction. Or
 /// a part of it: what is known of some nodes, their cables included; replaces that.
 struct FabricRecord {
-    std::vector<mad::Guid> of;  ///< not empty: a part, of these nodes; one without a row is gone
+    std::optional<std::vector<mad::Guid>> of;  ///< a part, of these nodes: one without a row is gone
     std::vector<NodeRow> nodes;
     std::vector<PortRow> ports;
     std::vector<LinkRow> links;

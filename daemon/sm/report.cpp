@@ -261,7 +261,7 @@ void add_rows(const fabric::Fabric& fabric, std::uint32_t n, db::FabricRecord& r
         const db::LinkRow link{node.guid(), number, fabric.nodes[port.peer.node].guid(), port.peer.port};
         if (std::pair(link.a_guid, link.a_port) <= std::pair(link.b_guid, link.b_port)) {
             record.links.push_back(link);
-        } else if (!record.of.empty()) {  // its other end may not be among the nodes of a part
+        } else if (record.of) {  // its other end may not be among the nodes of a part
             record.links.push_back({link.b_guid, link.b_port, link.a_guid, link.a_port});
         }
     }
@@ -274,7 +274,7 @@ db::FabricRecord SubnetManager::fabric_record() const {
     if (ports_kept_) {
         record.of = extent_->gone;
         for (const std::uint32_t n : extent_->nodes) {
-            record.of.push_back(fabric_->nodes[n].guid());
+            record.of->push_back(fabric_->nodes[n].guid());
         }
         for (const std::uint32_t n : extent_->nodes) {
             add_rows(*fabric_, n, record);

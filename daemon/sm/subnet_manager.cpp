@@ -154,7 +154,7 @@ void SubnetManager::dispatch_stale(const Completion& completion, base::Instant n
         return;
     }
     if (tag.ask == Ask::node_info || tag.ask == Ask::probe_silent) {
-        silent_.clear();
+        ask_silent_ = true;
         want_sweep(
             SweepScope::full,
             fmt::format("a silent device answered on directed route {}", completion.request.path.to_string()),

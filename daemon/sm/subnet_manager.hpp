@@ -282,6 +282,7 @@ private:
     std::optional<PendingSweep> pending_;
     base::Instant next_light_{};
     std::uint32_t light_count_ = 0;
+    std::uint32_t full_count_ = 0;  ///< since the last light sweep
     std::uint32_t failed_in_a_row_ = 0;
 
     std::shared_ptr<const fabric::Fabric> fabric_;  ///< last complete
@@ -294,6 +295,7 @@ private:
     std::shared_ptr<const SmConfig> ports_by_;  ///< the policy by which all ports were set up; null: some not
     std::shared_ptr<const SmConfig> lids_by_;   ///< the policy of lids_; null: some port has none
     SilentPlaces silent_;
+    bool ask_silent_ = false;  ///< the next look at the fabric passes over nobody
     std::set<mad::Guid> renamed_;
     fabric::LidMap lids_;
     fabric::LidMap remembered_;

@@ -162,6 +162,37 @@ TEST(Database, FabricIsReplacedAndPeopleCanReadIt) {
     EXPECT_EQ(reader.ask("SELECT b_port FROM link"), "2");
 }
 
+/// Node 2 is gone, the switch has a new neighbour at port 2, and its port 1 is down.
+FabricRecord changed_part() {
+    FabricRecord part;
+    part.of = {mad::Guid{2}, mad::Guid{kHighGuid}, mad::Guid{5}};
+    part.nodes = {small_fabric().nodes[0], {mad::Guid{5}, mad::NodeType::ca, "new", 1, 0x2c9, 4129}};
+    part.ports = {{mad::Guid{kHighGuid}, mad::PortNum{1}, mad::Guid{kHighGuid}, 1, 2, 4, "NDR", 4096},
+                  {mad::Guid{5}, mad::PortNum{1}, mad::Guid{6}, 4, 5, 4, "NDR", 4096}};
+    part.links = {{mad::Guid{5}, mad::PortNum{1}, mad::Guid{kHighGuid}, mad::PortNum{2}}};
+    return part;
+}
+
+TEST(Database, APartOfTheFabricReplacesWhatIsKnownOfItsNodes) {
+    Place place;
+    auto database = place.open();
+    FabricRecord whole = small_fabric();
+    whole.nodes.push_back({mad::Guid{7}, mad::NodeType::ca, "other", 1, 0x2c9, 4129});
+    whole.ports.push_back({mad::Guid{7}, mad::PortNum{1}, mad::Guid{8}, 4, 5, 4, "NDR", 4096});
+    ASSERT_TRUE(database->apply({whole}));
+    ASSERT_TRUE(database->apply({changed_part()}));
+    Stranger reader(place.path());
+    EXPECT_EQ(reader.ask("SELECT guid FROM nodes ORDER BY guid"),
+              "0x0000000000000005 0x0000000000000007 0xf000000000000001");
+    EXPECT_EQ(reader.ask("SELECT node_guid, port FROM ports ORDER BY node_guid"),
+              "0x0000000000000005|1 0x0000000000000007|1 0xf000000000000001|1");
+    EXPECT_EQ(reader.ask("SELECT * FROM links"), "0x0000000000000005|1|0xf000000000000001|2");
+    FabricRecord nothing;
+    nothing.of.emplace();
+    ASSERT_TRUE(database->apply({nothing}));
+    EXPECT_EQ(reader.ask("SELECT count(*) FROM node"), "3") << "no part is not the whole";
+}
+
 TEST(Database, WhatDidNotChangeIsNotWritten) {
     Place place;
     auto database = place.open();
