@@ -254,7 +254,9 @@ TEST(Drains, ASubstituteIsToldOnceAndIsNotDrained) {
     const fabric::EventRecord& event = *lab.find_event("drain-swapped");
     EXPECT_EQ(event.severity, fabric::EventRecord::Severity::warning);
     EXPECT_NE(event.text.find("'spine2' 0x0002c90000abcdef"), std::string::npos) << event.text;
+    lab.advance(seconds{300});  // until loads are balanced anew
     EXPECT_NE(ways_across(lab, "spine2", 0), 0U) << "the new one serves";
+    EXPECT_EQ(lab.events("drain-swapped"), 1U);
     EXPECT_EQ(wrong(lab), "");
 }
 
