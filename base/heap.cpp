@@ -23,14 +23,15 @@ void keep_freed_memory() {
 
 void use_large_pages() {
 #if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
-    constexpr int kHeap = 1 << 30;                    // bytes
-    constexpr int kUsualPad = 128 << 10;              // bytes; glibc's default
-    constexpr std::size_t kMoreThanIsLeft = 1 << 20;  // bytes; makes the heap grow
-    constexpr std::uintptr_t kPage = 2 << 20;         // bytes
+    keep_freed_memory();                  // also: what the heap grows by is not mapped apart
+    constexpr int kHeap = 1 << 30;        // bytes
+    constexpr int kUsualPad = 128 << 10;  // bytes; glibc's default
+    const std::size_t more_than_is_left = mallinfo2().keepcost + (1 << 20);
+    constexpr std::uintptr_t kPage = 2 << 20;  // bytes
     mallopt(M_ARENA_MAX, 1);  // those of other threads would be mapped in pieces of their own
     mallopt(M_TOP_PAD, kHeap);
     const auto from = reinterpret_cast<std::uintptr_t>(sbrk(0));
-    void* volatile grown = std::malloc(kMoreThanIsLeft);  // volatile: not to be optimised away
+    void* volatile grown = std::malloc(more_than_is_left);  // volatile: not to be optimised away
     std::free(grown);
     const auto to = reinterpret_cast<std::uintptr_t>(sbrk(0));
     mallopt(M_TOP_PAD, kUsualPad);

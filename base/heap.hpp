@@ -1,8 +1,8 @@
 // DOC: what the allocator does for tables of hundreds of megabytes, which come and go as a whole.
 //
 // Getting their pages from the system costs several times what filling them does, and traffic waits for it:
-// so pages are large, and are kept. Call both first thing in main(), before there are threads. Only glibc has
-// such settings; elsewhere they do nothing.
+// so pages are large, and are kept. Call one of these first thing in main(), before there are threads. Only
+// glibc has such settings; elsewhere they do nothing.
 #pragma once
 
 namespace ibf::base {
@@ -11,9 +11,9 @@ namespace ibf::base {
 /// after a lost link are as large as the old ones.
 void keep_freed_memory();
 
-/// The heap is one range of addresses, 1 GiB to begin with, that asks for pages of 2 MiB (madvise(2)) as it
-/// is filled: the first tables take a hundredth of the page faults. Threads share it. Where the system has no
-/// such pages, or not that many addresses, all stays as it was.
+/// That, and the heap is one range of addresses, 1 GiB to begin with, that asks for pages of 2 MiB
+/// (madvise(2)) as it is filled: the first tables take a hundredth of the page faults. Threads share it.
+/// Where the system has no such pages, or not that many addresses, all stays as it was.
 void use_large_pages();
 
 }  // namespace ibf::base

@@ -41,6 +41,8 @@ int run(int argc, char** argv) {
     add_health_commands(app, chosen);
     add_list_commands(app, chosen);
     add_route_commands(app, chosen);
+    add_drain_commands(app, chosen);
+    add_whatif_command(app, chosen);
     add_sa_commands(app, chosen);
     add_query_command(app, chosen);
     add_export_command(app, chosen);

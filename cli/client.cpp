@@ -39,6 +39,9 @@ tl::unexpected<base::Error> refusal(unsigned status, const std::string& body) {
     std::string message = fmt::format("the daemon answered with HTTP status {}", status);
     if (answer.is_object() && answer.contains("error") && answer["error"].is_object()) {
         message = answer["error"].value("message", message);
+        if (answer["error"].value("kind", "") == "refused") {
+            return base::fail(base::ErrorKind::refused, message);
+        }
     }
     const bool our_words = status == 400 || status == 404 || status == 409;
     return base::fail(our_words ? base::ErrorKind::usage : base::ErrorKind::io, message);

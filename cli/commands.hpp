@@ -21,6 +21,10 @@ void add_list_commands(CLI::App& app, Action& chosen);
 void add_route_commands(CLI::App& app, Action& chosen);
 /// status, sms, sweep, reload.
 void add_control_commands(CLI::App& app, Action& chosen);
+/// drain, undrain.
+void add_drain_commands(CLI::App& app, Action& chosen);
+/// whatif.
+void add_whatif_command(CLI::App& app, Action& chosen);
 /// health, resume.
 void add_health_commands(CLI::App& app, Action& chosen);
 /// groups, services, sa.

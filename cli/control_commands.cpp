@@ -2,6 +2,7 @@
 #include <chrono>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -179,6 +180,15 @@ void add_neighbours(std::string& out, const Json& status) {
     }
 }
 
+void add_drains(std::string& out, const Json& status) {
+    bool first = true;
+    for (const Json& row : status.value("drained", Json::array())) {
+        add_line(out, std::exchange(first, false) ? "drained" : "",
+                 printable(fmt::format("{} since {}: {}", element_text(row), field_text(row, "since"),
+                                       field_text(row, "state"))));
+    }
+}
+
 void add_lanes(std::string& out, const Json& status) {
     if (!status.contains("lanes")) {
         return;
@@ -210,6 +220,7 @@ std::string status_text(const Json& status) {
     add_line(out, "SM", sm_text(status));
     add_fabric(out, status);
     add_routing(out, status);
+    add_drains(out, status);
     add_lanes(out, status);
     add_health(out, status);
     add_sweeps(out, status);

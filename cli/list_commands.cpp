@@ -26,17 +26,12 @@ std::string possible_text(const Json& row) {
     return row.contains("could") ? field_text(row, "could") : "-";
 }
 
-Column rate_column() { return {"RATE", &rate_text, Align::left}; }
-
-/// "leaf-01/17": node and port as one word.
-Column end_column(std::string title, std::string name, std::string port) {
-    return {std::move(title),
-            [name = std::move(name), port = std::move(port)](const Json& row) {
-                return row.contains(port) ? fmt::format("{}/{}", field_text(row, name), field_text(row, port))
-                                          : std::string("-");
-            },
-            Align::left};
+/// What the operator would have of it.
+std::string use_text(const Json& row) {
+    return row.value("drained", false) ? "drained" : "-";
 }
+
+Column rate_column() { return {"RATE", &rate_text, Align::left}; }
 
 /// What a list command shows and how it is narrowed down.
 struct ListCommand {
@@ -103,7 +98,8 @@ std::vector<ListCommand> list_commands() {
          "ibfabric ports --node leaf-01 --show down"},
         {"links", "Cables, each once", "/v1/links", "links",
          {end_column("FROM", "a", "a_port"), end_column("TO", "b", "b_port"), text_column("STATE", "state"),
-          rate_column(), {"COULD", &possible_text, Align::left}, number_column("MTU", "mtu")},
+          rate_column(), {"COULD", &possible_text, Align::left}, number_column("MTU", "mtu"),
+          {"USE", &use_text, Align::left}},
          "ibfabric links --show slow"},
         {"lids", "Who owns which LID", "/v1/lids", "lids",
          {number_column("LID", "lid"), number_column("LAST", "last"), text_column("OWNER", "owner"),
@@ -143,7 +139,7 @@ void add_filters(CLI::App& sub, const std::string& name, ListOptions& options) {
             ->type_name("NODE");
         const std::vector<std::string> choices =
             name == "ports" ? std::vector<std::string>{"all", "linked", "down", "inactive"}
-                            : std::vector<std::string>{"all", "switches", "hosts", "inactive", "slow"};
+                            : std::vector<std::string>{"all", "switches", "hosts", "inactive", "slow", "drained"};
         sub.add_option("--show", options.show, "Which of them")->check(CLI::IsMember(choices));
     }
 }

@@ -57,6 +57,14 @@ Json attempt_json(const routing::EngineAttempt& attempt) {
                 {"verify_seconds", attempt.verify_seconds}};
 }
 
+std::string attempt_text(const Json& attempt) {
+    const std::string why = field_text(attempt, "refused_because");
+    return why == "-" ? fmt::format("{} serves: computed in {}, proved in {}", field_text(attempt, "engine"),
+                                    seconds_text(attempt["compute_seconds"]),
+                                    seconds_text(attempt["verify_seconds"]))
+                      : fmt::format("{} refused: {}", field_text(attempt, "engine"), why);
+}
+
 namespace {
 
 std::string count_text(const Json& plan, const char* key) {
@@ -109,14 +117,6 @@ std::string pattern_text(const Json& figures) {
         "worst link {:.2f} flows on average, {} at most; a flow gets {:.3f} of a link; {} flows lost",
         figures["mean_max"].get<double>(), count_text(figures, "max"), figures["bandwidth"].get<double>(),
         count_text(figures, "lost_flows"));
-}
-
-std::string attempt_text(const Json& attempt) {
-    const std::string why = field_text(attempt, "refused_because");
-    return why == "-" ? fmt::format("{} serves: computed in {}, proved in {}", field_text(attempt, "engine"),
-                                    seconds_text(attempt["compute_seconds"]),
-                                    seconds_text(attempt["verify_seconds"]))
-                      : fmt::format("{} refused: {}", field_text(attempt, "engine"), why);
 }
 
 /// "ftree: has no use for hop_weights_file"; empty where the engine left nothing out.

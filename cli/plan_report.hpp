@@ -35,6 +35,9 @@ inline constexpr PatternWord kPatternWords[] = {
                                 std::uint64_t hosts);
 [[nodiscard]] Json attempt_json(const routing::EngineAttempt& attempt);
 
+/// "minhop serves: computed in ..." or "minhop refused: ...".
+[[nodiscard]] std::string attempt_text(const Json& attempt);
+
 /// One plan, line by line.
 [[nodiscard]] std::string plan_text(const Json& plan);
 /// An array of plans of one fabric, side by side.

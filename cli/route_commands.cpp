@@ -11,13 +11,6 @@
 namespace ibf::cli {
 namespace {
 
-/// Prints the JSON as it is, or the text made of it; then `verdict`.
-Exit show(const Session& session, const Json& answer, const std::string& text, Exit verdict) {
-    const auto done =
-        print(session.json ? answer.dump(2, ' ', false, Json::error_handler_t::replace) + "\n" : text);
-    return done ? verdict : failure(done.error());
-}
-
 std::string path_text(const Json& answer) {
     const auto end = [](const Json& side) {
         return fmt::format("{} (LID {}, port {})", field_text(side, "node"), field_text(side, "lid"),
@@ -83,6 +76,10 @@ std::string check_text(const Json& answer) {
     std::string out =
         fmt::format("{} pairs proved in {}\n", grouped(proof.value("pairs_checked", std::uint64_t{0})),
                     seconds_text(proof.value("seconds", 0.0)));
+    if (const std::size_t drained = answer.value("drained", Json::array()).size(); drained > 0) {
+        out += fmt::format("{} drained: 'ibfabric drain' lists what\n",
+                           counted(drained, "element is", "elements are"));
+    }
     if (answer["findings"].empty()) {
         return out +
                "no findings: every pair reaches each other, no loop, no credit loop, every link as it should "

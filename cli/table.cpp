@@ -78,6 +78,26 @@ Column number_column(std::string title, std::string key) {
     return {std::move(title), [key = std::move(key)](const Json& row) { return field_text(row, key); }, Align::right};
 }
 
+Column end_column(std::string title, std::string name, std::string port) {
+    return {std::move(title),
+            [name = std::move(name), port = std::move(port)](const Json& row) {
+                return row.contains(port) ? fmt::format("{}/{}", field_text(row, name), field_text(row, port))
+                                          : std::string("-");
+            },
+            Align::left};
+}
+
+std::string element_text(const Json& row) {
+    const std::string port = row.value("port", Json()).is_null() ? "" : "/" + field_text(row, "port");
+    return fmt::format("{}{} ({})", field_text(row, "name"), port, field_text(row, "guid"));
+}
+
+Exit show(const Session& session, const Json& answer, const std::string& text, Exit verdict) {
+    const auto done =
+        print(session.json ? answer.dump(2, ' ', false, Json::error_handler_t::replace) + "\n" : text);
+    return done ? verdict : failure(done.error());
+}
+
 void add_line(std::string& out, std::string_view title, std::string_view text) {
     fmt::format_to(std::back_inserter(out), "{:<12}{}\n", title, text);
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/client.hpp"
+#include "cli/session.hpp"
 
 namespace ibf::cli {
 
@@ -26,6 +27,10 @@ struct Column {
 /// A column that shows one field.
 [[nodiscard]] Column text_column(std::string title, std::string key);
 [[nodiscard]] Column number_column(std::string title, std::string key);
+/// "leaf-01/17": node and port as one word, by the fields that hold them.
+[[nodiscard]] Column end_column(std::string title, std::string name, std::string port);
+/// "spine-01 (0x...)", "leaf-01/17 (0x...)": a switch or cable with the fields "name", "port" and "guid".
+[[nodiscard]] std::string element_text(const Json& row);
 
 /// "title       text": a line of a report.
 void add_line(std::string& out, std::string_view title, std::string_view text);
@@ -34,6 +39,9 @@ void add_line(std::string& out, std::string_view title, std::string_view text);
 
 /// Control characters replaced by '?'; valid UTF-8 is kept.
 [[nodiscard]] std::string printable(std::string_view text);
+
+/// Prints the JSON as it is, or the text made of it; then `verdict`.
+[[nodiscard]] Exit show(const Session& session, const Json& answer, const std::string& text, Exit verdict);
 
 /// Standard output; an error when it is full or gone. Flushes.
 [[nodiscard]] base::Result<void> print(std::string_view text);

@@ -1,8 +1,8 @@
 # bash completion for ibfabric(1). Plain bash: needs nothing of the bash-completion package.
 _ibfabric() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} word command="" choices=""
-    local commands="check events export generate groups health hosts isolated lids links nodes path plan ports quality query reload"
-    commands+=" resume route sa services sms status sweep sweeps switches"
+    local commands="check drain events export generate groups health hosts isolated lids links nodes path plan ports quality query"
+    commands+=" reload resume route sa services sms status sweep sweeps switches undrain whatif"
     local types="classportinfo group guid inform lft link mft node path pkey port service sl2vl sm switch vlarb" type=""
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
         if [[ -z $command && " $commands " == *" $word "* ]]; then
@@ -19,7 +19,7 @@ _ibfabric() {
         --show)
             choices="all inactive"
             [[ $command == ports ]] && choices+=" linked down"
-            [[ $command == links ]] && choices+=" switches hosts slow"
+            [[ $command == links ]] && choices+=" switches hosts slow drained"
             ;;
         --pattern) choices="shift permutation bisection all" ;;
         --slow-links) choices="use weigh avoid" ;;
@@ -34,6 +34,9 @@ _ibfabric() {
             "") choices+=" --help-all --version" ;;
             status) choices+=" --wait-up" ;;
             sweep) choices+=" --full --wait" ;;
+            drain) choices+=" --force --wait" ;;
+            undrain) choices+=" --wait" ;;
+            whatif) choices+=" --engine --top" ;;
             export) choices+=" --format --output" ;;
             health) choices+=" --set --clear" ;;
             generate) choices+=" --output" ;;
@@ -51,6 +54,8 @@ _ibfabric() {
         esac
     elif [[ -z $choices && -z $command ]]; then
         choices=$commands
+    elif [[ -z $choices && $previous == whatif ]]; then
+        choices=down
     elif [[ -z $choices && $command == query && -z $type ]]; then
         choices=$types
     elif [[ -z $choices && $command == query && $previous != --* ]]; then

@@ -146,7 +146,6 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    base::keep_freed_memory();
     base::use_large_pages();
     try {
         return run(argc, argv);

@@ -1,4 +1,5 @@
 #include "db/database.hpp"
+#include "db/row_tables.hpp"
 #include "db/schema.hpp"
 
 #include <fcntl.h>
@@ -236,63 +237,6 @@ Result<void> migrate(Sql& sql, int from) {
 // ---- rows that are replaced as a whole
 // ---------------------------------------------------------------------
 
-struct LidRow {
-    mad::Guid guid{};
-    mad::Lid base{};
-    std::uint8_t lmc = 0;
-};
-
-/// Columns in the order of the table; the first `kKey` are its primary key.
-template <class Row>
-struct TableOf;
-
-template <>
-struct TableOf<NodeRow> {
-    static constexpr std::size_t kKey = 1;
-    static constexpr const char* kSelect = "SELECT * FROM node ORDER BY guid";
-    static constexpr const char* kPut = "REPLACE INTO node VALUES (?, ?, ?, ?, ?, ?)";
-    static constexpr const char* kErase = "DELETE FROM node WHERE guid = ?";
-    static auto columns(auto& row) {
-        return std::tie(row.guid, row.type, row.description, row.num_ports, row.vendor_id, row.device_id);
-    }
-};
-template <>
-struct TableOf<PortRow> {
-    static constexpr std::size_t kKey = 2;
-    static constexpr const char* kSelect = "SELECT * FROM port ORDER BY node_guid, port";
-    static constexpr const char* kPut = "REPLACE INTO port VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
-    static constexpr const char* kErase = "DELETE FROM port WHERE node_guid = ? AND port = ?";
-    static auto columns(auto& row) {
-        return std::tie(row.node_guid, row.port, row.port_guid, row.state, row.phys_state, row.width_lanes,
-                        row.speed, row.mtu_bytes);
-    }
-};
-template <>
-struct TableOf<LinkRow> {
-    static constexpr std::size_t kKey = 2;
-    static constexpr const char* kSelect = "SELECT * FROM link ORDER BY a_guid, a_port";
-    static constexpr const char* kPut = "REPLACE INTO link VALUES (?, ?, ?, ?)";
-    static constexpr const char* kErase = "DELETE FROM link WHERE a_guid = ? AND a_port = ?";
-    static auto columns(auto& row) { return std::tie(row.a_guid, row.a_port, row.b_guid, row.b_port); }
-};
-template <>
-struct TableOf<LidRow> {
-    static constexpr std::size_t kKey = 1;
-    static constexpr const char* kSelect = "SELECT * FROM lid ORDER BY guid";
-    static constexpr const char* kPut = "REPLACE INTO lid VALUES (?, ?, ?)";
-    static constexpr const char* kErase = "DELETE FROM lid WHERE guid = ?";
-    static auto columns(auto& row) { return std::tie(row.guid, row.base, row.lmc); }
-};
-
-template <>
-struct TableOf<LaneRow> {
-    static constexpr std::size_t kKey = 2;
-    static constexpr const char* kSelect = "SELECT * FROM lane ORDER BY owner, exit";
-    static constexpr const char* kPut = "REPLACE INTO lane VALUES (?, ?, ?)";
-    static constexpr const char* kErase = "DELETE FROM lane WHERE owner = ? AND exit = ?";
-    static auto columns(auto& row) { return std::tie(row.owner, row.exit, row.print); }
-};
-
 template <class Row>
 using Key = std::array<std::int64_t, TableOf<Row>::kKey>;
 
@@ -306,6 +250,12 @@ Key<Row> key_of(const Row& row) {
         key[1] = std::get<1>(columns).value();
     }
     return key;
+}
+
+template <class Row>
+void read_row(Statement& select, Row& row) {
+    int index = 0;
+    std::apply([&](auto&... column) { (select.read(index++, column), ...); }, TableOf<Row>::columns(row));
 }
 
 /// Makes the table hold exactly `rows` (of two with one key, the later). A merge of what is stored with what
@@ -330,12 +280,7 @@ void replace_rows(Sql& sql, const std::vector<Row>& rows) {
     };
     Row stored{};
     for (Statement select(sql, TableOf<Row>::kSelect); select.row();) {
-        std::apply(
-            [&](auto&... column) {
-                int index = 0;
-                (select.read(index++, column), ...);
-            },
-            TableOf<Row>::columns(stored));
+        read_row(select, stored);
         const Key<Row> key = key_of(stored);
         take_below(&key);
         const Row* same = nullptr;
@@ -383,7 +328,7 @@ public:
           put_daemon_(sql, "REPLACE INTO daemon VALUES (1, ?, ?)") {}
 
     void operator()(const FabricRecord& fabric) {
-        if (!fabric.of.empty()) {
+        if (fabric.of) {
             return replace_part(fabric);
         }
         replace_rows(sql_, fabric.nodes);
@@ -406,6 +351,10 @@ public:
         }
     }
     void operator()(const LanesRecord& lanes) { replace_rows(sql_, lanes.rows); }
+    void operator()(const DrainsRecord& drains) {
+        replace_rows(sql_, drains.drains);
+        replace_rows(sql_, drains.cables);
+    }
     void operator()(const TableForgetRecord& forget) { forget_table_.run(forget.switch_guid); }
     void operator()(const SweepRecord& sweep) {
         put_sweep_.run(sweep.id, sweep.scope, sweep.reasons, sweep.started.time_since_epoch().count(),
@@ -423,7 +372,7 @@ private:
         Statement node(sql_, "DELETE FROM node WHERE guid = ?");
         Statement ports(sql_, "DELETE FROM port WHERE node_guid = ?");
         Statement links(sql_, "DELETE FROM link WHERE a_guid = ?1 OR b_guid = ?1");
-        for (const mad::Guid guid : part.of) {
+        for (const mad::Guid guid : *part.of) {
             node.run(guid);
             ports.run(guid);
             links.run(guid);
@@ -495,14 +444,14 @@ void load_tables(Sql& sql, Stored& stored, const Notice& notice) {
     }
 }
 
-void load_lanes(Sql& sql, Stored& stored) {
-    for (Statement select(sql, "SELECT owner, exit, print FROM lane"); select.row();) {
-        LaneRow row;
-        select.read(0, row.owner);
-        select.read(1, row.exit);
-        select.read(2, row.print);
-        stored.lanes.push_back(row);
+/// All rows of a table, in key order.
+template <class Row>
+std::vector<Row> load_rows(Sql& sql) {
+    std::vector<Row> rows;
+    for (Statement select(sql, TableOf<Row>::kSelect); select.row();) {
+        read_row(select, rows.emplace_back());
     }
+    return rows;
 }
 
 void load_events(Sql& sql, Stored& stored) {
@@ -759,7 +708,8 @@ Result<Stored> Database::load() {
     stored.last_event_id = static_cast<std::uint64_t>(read_integer(sql, "SELECT max(id) FROM event"));
     load_lids(sql, stored, impl_->notice);
     load_tables(sql, stored, impl_->notice);
-    load_lanes(sql, stored);
+    stored.lanes = load_rows<LaneRow>(sql);
+    stored.drains = {load_rows<DrainRow>(sql), load_rows<DrainCableRow>(sql)};
     load_events(sql, stored);
     stored.sa_state = read_text(sql, "SELECT state FROM sa");
     sql.run("UPDATE daemon SET clean_stop = 0 WHERE clean_stop <> 0");

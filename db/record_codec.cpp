@@ -14,7 +14,7 @@ namespace {
 using base::Packer;
 using base::Unpacker;
 
-enum class Kind : std::uint8_t { lids = 1, table = 2, forget = 3, sweep = 4, event = 5, sa_state = 6 };
+enum class Kind : std::uint8_t { lids = 1, table = 2, forget = 3, sweep = 4, event = 5, sa_state = 6, drains = 7 };
 
 constexpr std::size_t kLineMax = 64 * 1024;  ///< of a text for people
 constexpr std::size_t kRowMax = 0xC000;      ///< entries of a forwarding table: one for each unicast LID
@@ -81,6 +81,24 @@ struct Encode {
         kind(Kind::sa_state);
         out.text(record.text);
     }
+    void operator()(const DrainsRecord& record) const {
+        kind(Kind::drains);
+        out.number(static_cast<std::uint32_t>(record.drains.size()));
+        for (const DrainRow& row : record.drains) {
+            out.number(row.node.value());
+            out.number(row.port.value());
+            out.text(row.name);
+            put_time(out, row.since_ms);
+            out.number(row.forced);
+        }
+        out.number(static_cast<std::uint32_t>(record.cables.size()));
+        for (const DrainCableRow& row : record.cables) {
+            out.number(row.node.value());
+            out.number(row.port.value());
+            out.number(row.peer.value());
+            out.number(row.peer_port.value());
+        }
+    }
     template <class Other>
     void operator()(const Other&) const {
         IBF_CHECK(false, "a record that is not copied has no octets");
@@ -140,6 +158,28 @@ EventRow event(Unpacker& in) {
     return record;
 }
 
+DrainsRecord drains(Unpacker& in) {
+    constexpr std::size_t kEachDrain = 22;  // its name may be empty
+    constexpr std::size_t kEachCable = 18;
+    DrainsRecord record;
+    for (auto left = in.count(kEachDrain); left > 0; --left) {
+        DrainRow& row = record.drains.emplace_back();
+        row.node = mad::Guid{in.number<std::uint64_t>()};
+        row.port = mad::PortNum{in.number<std::uint8_t>()};
+        row.name = in.text(kLineMax);
+        row.since_ms = wall_time(in).time_since_epoch().count();
+        row.forced = in.number<std::uint8_t>();
+    }
+    for (auto left = in.count(kEachCable); left > 0; --left) {
+        DrainCableRow& row = record.cables.emplace_back();
+        row.node = mad::Guid{in.number<std::uint64_t>()};
+        row.port = mad::PortNum{in.number<std::uint8_t>()};
+        row.peer = mad::Guid{in.number<std::uint64_t>()};
+        row.peer_port = mad::PortNum{in.number<std::uint8_t>()};
+    }
+    return record;
+}
+
 Record read(Kind kind, Unpacker& in) {
     switch (kind) {
         case Kind::lids: return lids(in);
@@ -147,6 +187,7 @@ Record read(Kind kind, Unpacker& in) {
         case Kind::forget: return TableForgetRecord{mad::Guid{in.number<std::uint64_t>()}};
         case Kind::sweep: return sweep(in);
         case Kind::event: return event(in);
+        case Kind::drains: return drains(in);
         case Kind::sa_state: return SaStateRecord{std::string(in.text(kRecordBytesMax))};
     }
     in.spoil();

@@ -43,7 +43,7 @@ struct LinkRow {
 /// The whole fabric as seen by one sweep; replaces the previous nodes, ports and links in one transaction. Or
 /// a part of it: what is known of some nodes, their cables included; replaces that.
 struct FabricRecord {
-    std::vector<mad::Guid> of;  ///< not empty: a part, of these nodes; one without a row is gone
+    std::optional<std::vector<mad::Guid>> of;  ///< a part, of these nodes: one without a row is gone
     std::vector<NodeRow> nodes;
     std::vector<PortRow> ports;
     std::vector<LinkRow> links;
@@ -68,6 +68,26 @@ struct LaneRow {
 /// Lane tables in force; replaces all.
 struct LanesRecord {
     std::vector<LaneRow> rows;
+};
+/// A switch (port 0), or the cable at a port of one, that an operator has drained.
+struct DrainRow {
+    mad::Guid node{};
+    mad::PortNum port{};
+    std::string name;
+    std::int64_t since_ms = 0;
+    std::uint8_t forced = 0;
+};
+/// Where a port of a drained switch was last seen cabled to.
+struct DrainCableRow {
+    mad::Guid node{};
+    mad::PortNum port{};
+    mad::Guid peer{};
+    mad::PortNum peer_port{};
+};
+/// What is drained; replaces all.
+struct DrainsRecord {
+    std::vector<DrainRow> drains;
+    std::vector<DrainCableRow> cables;
 };
 /// The switch's stored table can no longer be trusted (it is about to be written, or was reset).
 struct TableForgetRecord {
@@ -103,7 +123,7 @@ struct CleanStopRecord {
 };
 
 using Record = std::variant<FabricRecord, LidsRecord, TableRecord, TableForgetRecord, SweepRecord, EventRow,
-                            SaStateRecord, LanesRecord, CleanStopRecord>;
+                            SaStateRecord, LanesRecord, DrainsRecord, CleanStopRecord>;
 /// One transaction.
 using Batch = std::vector<Record>;
 
@@ -112,6 +132,7 @@ struct Stored {
     std::map<mad::Guid, mad::LidRange> lids;
     std::map<mad::Guid, TableRecord> tables;
     std::vector<LaneRow> lanes;
+    DrainsRecord drains;
     std::string sa_state;
     std::optional<std::uint64_t>
         sa_edition;           ///< of the state with what clients were told last; from the EditionMark

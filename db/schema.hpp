@@ -58,6 +58,14 @@ INSERT INTO sa VALUES (1, '');
 CREATE TABLE lane (owner INTEGER NOT NULL, exit INTEGER NOT NULL, print INTEGER NOT NULL,
     PRIMARY KEY (owner, exit)) STRICT, WITHOUT ROWID;
 )",
+    R"(
+CREATE TABLE drain (node INTEGER NOT NULL, port INTEGER NOT NULL, name TEXT NOT NULL, since_ms INTEGER NOT NULL,
+    forced INTEGER NOT NULL, PRIMARY KEY (node, port)) STRICT, WITHOUT ROWID;
+CREATE TABLE drain_cable (node INTEGER NOT NULL, port INTEGER NOT NULL, peer INTEGER NOT NULL,
+    peer_port INTEGER NOT NULL, PRIMARY KEY (node, port)) STRICT, WITHOUT ROWID;
+CREATE VIEW drains AS SELECT printf('0x%016x', node) AS switch_guid, port, name,
+    strftime('%Y-%m-%dT%H:%M:%fZ', since_ms / 1000.0, 'unixepoch') AS since, forced FROM drain;
+)",
 };
 
 }  // namespace ibf::db

@@ -12,7 +12,7 @@ namespace {
 
 /// A part of the fabric takes the place of what waits about the same nodes.
 void merge(FabricRecord& waiting, FabricRecord&& part) {
-    const std::set<mad::Guid> of(part.of.begin(), part.of.end());
+    const std::set<mad::Guid> of(part.of->begin(), part.of->end());
     const auto take_over = [](auto& rows, auto& newer, const auto& is_of_part) {
         std::erase_if(rows, is_of_part);
         std::move(newer.begin(), newer.end(), std::back_inserter(rows));
@@ -21,8 +21,8 @@ void merge(FabricRecord& waiting, FabricRecord&& part) {
     take_over(waiting.ports, part.ports, [&](const PortRow& row) { return of.contains(row.node_guid); });
     take_over(waiting.links, part.links,
               [&](const LinkRow& row) { return of.contains(row.a_guid) || of.contains(row.b_guid); });
-    if (!waiting.of.empty()) {
-        waiting.of.insert(waiting.of.end(), of.begin(), of.end());
+    if (waiting.of) {
+        waiting.of->insert(waiting.of->end(), of.begin(), of.end());
     }
 }
 
@@ -72,11 +72,12 @@ void Waiting::place(Record&& record) {
         const mad::Guid guid = forget->switch_guid;
         tables_.insert_or_assign(guid, std::move(record));
     } else if (std::holds_alternative<FabricRecord>(record) || std::holds_alternative<LidsRecord>(record) ||
-               std::holds_alternative<SaStateRecord>(record) || std::holds_alternative<LanesRecord>(record)) {
+               std::holds_alternative<SaStateRecord>(record) || std::holds_alternative<LanesRecord>(record) ||
+               std::holds_alternative<DrainsRecord>(record)) {
         const std::size_t kind = record.index();
         const auto waiting = latest_.find(kind);
         auto* part = std::get_if<FabricRecord>(&record);
-        if (part != nullptr && !part->of.empty() && waiting != latest_.end()) {
+        if (part != nullptr && part->of && waiting != latest_.end()) {
             merge(std::get<FabricRecord>(waiting->second), std::move(*part));
         } else {
             latest_.insert_or_assign(kind, std::move(record));

@@ -1,6 +1,6 @@
 // DOC: records that wait, merged.
 //
-// Of what replaces itself (fabric, LIDs, lanes, SA state, the table of each switch) only the newest is kept,
+// Of what replaces itself (fabric, LIDs, lanes, drains, SA state, the table of each switch) only the newest is kept,
 // history in order up to a bound. So its size is that of the fabric plus the bound, however long whoever
 // takes from it is away: the disk (Writer), or a standby. Never emptied, it is the state itself.
 #pragma once
@@ -29,7 +29,7 @@ private:
     void place(Record&& record);
 
     std::size_t history_max_;               ///< records
-    std::map<std::size_t, Record> latest_;  ///< fabric, LIDs, lanes, SA state, by variant index
+    std::map<std::size_t, Record> latest_;  ///< fabric, LIDs, lanes, drains, SA state, by variant index
     std::map<mad::Guid, Record> tables_;    ///< TableRecord or TableForgetRecord
     std::deque<Record> history_;            ///< sweeps and events
     std::optional<CleanStopRecord> stop_;

@@ -108,6 +108,27 @@ private:
     Sums sums_;
 };
 
+/// All columns, by all threads.
+Sums survey_all(const TableView& view, const Party& party, const ByteMatrix* distances, unsigned threads) {
+    std::vector<std::optional<Surveyor>> surveyors(resolve_threads(threads));
+    parallel_ranges((view.lid_end() + std::size_t{63}) / 64, 4, threads, [&](const WorkRange& range) {
+        std::optional<Surveyor>& mine = surveyors[range.slot];
+        if (!mine) {
+            mine.emplace(view, party, distances);
+        }
+        for (std::size_t block = range.begin; block < range.end; ++block) {
+            mine->survey_block(static_cast<std::uint32_t>(block * 64));
+        }
+    });
+    Sums total(view.channel_count());
+    for (const std::optional<Surveyor>& surveyor : surveyors) {
+        if (surveyor) {
+            total.add(surveyor->sums());
+        }
+    }
+    return total;
+}
+
 struct Spread {
     std::uint64_t links = 0;
     std::uint64_t max = 0;
@@ -213,25 +234,9 @@ Quality measure_quality(const Topology& topology, const Routes& routes, unsigned
 Quality measure_quality(const Topology& topology, const Routes& routes, std::span<const EndPortIndex> among,
                         unsigned threads) {
     const TableView view(topology, routes);
-    const Party party(topology, among);
     const Graph graph = make_graph(topology, {});
     const base::Result<ByteMatrix> distances = hop_distances(graph, threads);
-    std::vector<std::optional<Surveyor>> surveyors(resolve_threads(threads));
-    parallel_ranges((view.lid_end() + std::size_t{63}) / 64, 4, threads, [&](const WorkRange& range) {
-        std::optional<Surveyor>& mine = surveyors[range.slot];
-        if (!mine) {
-            mine.emplace(view, party, distances ? &*distances : nullptr);
-        }
-        for (std::size_t block = range.begin; block < range.end; ++block) {
-            mine->survey_block(static_cast<std::uint32_t>(block * 64));
-        }
-    });
-    Sums total(view.channel_count());
-    for (const std::optional<Surveyor>& surveyor : surveyors) {
-        if (surveyor) {
-            total.add(surveyor->sums());
-        }
-    }
+    const Sums total = survey_all(view, Party(topology, among), distances ? &*distances : nullptr, threads);
     Quality quality;
     const std::vector<std::uint32_t> level = distances
                                                  ? levels_of(graph, heights_from_hosts(graph, *distances))
@@ -239,6 +244,19 @@ Quality measure_quality(const Topology& topology, const Routes& routes, std::spa
     sum_up_links(view, level, total, quality);
     sum_up_lengths(total, quality);
     return quality;
+}
+
+std::vector<LinkLoad> link_loads(const Topology& topology, const Routes& routes,
+                                 std::span<const EndPortIndex> among, unsigned threads) {
+    const TableView view(topology, routes);
+    const Sums total = survey_all(view, Party(topology, among), nullptr, threads);
+    std::vector<LinkLoad> loads;
+    loads.reserve(view.channel_count());
+    for (std::uint32_t channel = 0; channel < view.channel_count(); ++channel) {
+        loads.push_back({SwitchIndex{view.channel_switch(channel)}, mad::PortNum{view.channel_port(channel)},
+                         total.load[channel]});
+    }
+    return loads;
 }
 
 }  // namespace ibf::routing

@@ -8,6 +8,7 @@
 #include "routing/dnup.hpp"
 #include "routing/dor.hpp"
 #include "routing/dragonfly.hpp"
+#include "routing/drained.hpp"
 #include "routing/file_tables.hpp"
 #include "routing/ftree.hpp"
 #include "routing/lash.hpp"
@@ -101,13 +102,33 @@ std::string leave_unheeded(Heeds heeds, Preferences& preferences) {
     return left.empty() ? "" : fmt::format("has no use for {}", fmt::join(left, ", "));
 }
 
+/// An engine on what it may use of the fabric.
+base::Result<Routes> compute_drained(const Engine& engine, const Topology& topology, const Routes* previous,
+                                     const RouteOptions& options) {
+    if (options.drained.empty()) {
+        return engine.compute(topology, previous, options);
+    }
+    const MaskedTopology masked = mask_drained(topology, options.drained.elements);
+    base::Result<Routes> routes = engine.compute(masked.topology, previous, options);
+    if (!routes) {
+        return routes;
+    }
+    if (previous != nullptr) {
+        keep_entries(topology, options.drained.away, *previous, *routes);
+    }
+    if (std::string crossed = crossings(topology, masked.topology, *routes); !crossed.empty()) {
+        routes->remark = routes->remark.empty() ? crossed : fmt::format("{}; {}", routes->remark, crossed);
+    }
+    return routes;
+}
+
 base::Result<Routes> compute(const Engine& engine, const Topology& topology, const Routes* previous,
                              const RouteOptions& options) {
     RouteOptions heeded = options;
     std::string left = leave_unheeded(engine.heeds, heeded.preferences);
     const std::uint64_t preferred = fingerprint(heeded.preferences, topology);
     const bool same = previous != nullptr && previous->preferred == preferred;
-    base::Result<Routes> routes = engine.compute(topology, same ? previous : nullptr, heeded);
+    base::Result<Routes> routes = compute_drained(engine, topology, same ? previous : nullptr, heeded);
     if (!routes) {
         return routes;
     }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "routing/drained.hpp"
 #include "routing/lanes.hpp"
 #include "routing/preferences.hpp"
 #include "routing/topology.hpp"
@@ -70,7 +71,10 @@ struct RouteOptions {
     std::uint8_t vls_max = 8;             ///< data lanes that an engine may use at most, 1..15
     std::shared_ptr<const LftDump> lfts;  ///< engine "file": the tables to take; null: none given
     Preferences preferences;              ///< engines heed them as far as they can, and say what they leave
+    Drained drained;                      ///< what no path shall cross; no engine sees more of it than it may
     unsigned threads = 0;                 ///< 0: all cores; results do not depend on it
+
+    friend bool operator==(const RouteOptions&, const RouteOptions&) = default;
 };
 
 /// One engine: Topology in, Routes out. `previous` may be null; entries of it that are still legal stay, if
@@ -149,6 +153,16 @@ struct Quality {
 /// The same for the all-to-all of some end ports only: what a job on them meets.
 [[nodiscard]] Quality measure_quality(const Topology& topology, const Routes& routes,
                                       std::span<const EndPortIndex> among, unsigned threads);
+
+/// Flows of the all-to-all of some end ports over one directed switch-switch link.
+struct LinkLoad {
+    SwitchIndex from{};
+    mad::PortNum port{};
+    std::uint64_t flows = 0;
+};
+/// Of every link, in the order of switch and port.
+[[nodiscard]] std::vector<LinkLoad> link_loads(const Topology& topology, const Routes& routes,
+                                               std::span<const EndPortIndex> among, unsigned threads);
 
 /// How the chain came to its answer, for the operator.
 struct EngineAttempt {

@@ -7,8 +7,8 @@
 // piece by piece and keeps what it reads of the snapshot alive.
 //
 // Errors are JSON too: {"error": {"kind": "...", "message": "..."}} with 400 (bad parameter), 404 (no such
-// thing), 405 (method), 409 (name fits several), 503 (no fabric seen yet; the message is the SM's own mode
-// text).
+// thing), 405 (method), 409 (name fits several; what was asked for would cut somebody off), 503 (no fabric
+// seen yet; the message is the SM's own mode text. Or a what-if is being computed).
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 
+#include "daemon/fabric/drain.hpp"
 #include "daemon/fabric/snapshot.hpp"
 
 namespace ibf::api {
@@ -29,10 +30,20 @@ struct HttpRequest {
 
 /// What only the core may do.
 struct AdminCommand {
-    enum class Kind : std::uint8_t { sweep_light, sweep_full, reload, resume, health_set, health_clear };
+    enum class Kind : std::uint8_t {
+        sweep_light,
+        sweep_full,
+        reload,
+        drain,
+        undrain,
+        resume,
+        health_set,
+        health_clear
+    };
     Kind kind = Kind::sweep_light;
-    fabric::PortId port;  ///< health_set, health_clear
-    auto operator<=>(const AdminCommand&) const = default;
+    fabric::Drain element{};  ///< drain; of undrain, its node and port
+    fabric::PortId port{};    ///< health_set, health_clear
+    bool operator==(const AdminCommand&) const = default;
 };
 
 /// Appends the next piece of a body to the string; false: there was none, the body is complete.
@@ -47,6 +58,10 @@ struct HttpReply {
 };
 
 [[nodiscard]] HttpReply handle(const HttpRequest& request, const fabric::Snapshot& snapshot);
+
+/// Takes so much computing that one at a time is enough. Who comes meanwhile is to be given busy_reply().
+[[nodiscard]] bool is_heavy(const HttpRequest& request);
+[[nodiscard]] HttpReply busy_reply();
 
 /// The whole body, whether streamed or not. For tests and small replies.
 [[nodiscard]] std::string take_body(HttpReply& reply);

@@ -46,6 +46,10 @@ struct Call {
 [[nodiscard]] base::Result<HttpReply> get_services(const Call& call);
 [[nodiscard]] base::Result<HttpReply> get_sa(const Call& call);
 [[nodiscard]] base::Result<HttpReply> get_export(const Call& call);
+[[nodiscard]] base::Result<HttpReply> get_whatif(const Call& call);
+[[nodiscard]] base::Result<HttpReply> get_drain(const Call& call);
+[[nodiscard]] base::Result<HttpReply> post_drain(const Call& call);
+[[nodiscard]] base::Result<HttpReply> post_undrain(const Call& call);
 [[nodiscard]] base::Result<HttpReply> post_sweep(const Call& call);
 [[nodiscard]] base::Result<HttpReply> post_reload(const Call& call);
 [[nodiscard]] base::Result<HttpReply> post_health_set(const Call& call);
@@ -57,11 +61,15 @@ struct Call {
 
 /// The subnet managers besides this one. Of a snapshot that has a fabric.
 [[nodiscard]] Json other_sms_json(const fabric::Snapshot& snapshot);
+/// {"drained": [...], "undraining": [...]}.
+[[nodiscard]] Json drains_json(const fabric::Snapshot& snapshot);
 
 /// A stream produces at least so much at a time, and not much more.
 inline constexpr std::size_t kPieceBytes = 64 * 1024;
 
 [[nodiscard]] HttpReply json_reply(const Json& body);
+/// 409: understood, and not done, because it would do harm.
+[[nodiscard]] HttpReply refused_reply(const std::string& message);
 
 /// Rows one by one, as {"NAME": [rows...]}. `row(i)` may return null for "not this one". Nothing is held but one
 /// piece, so 70,000 ports cost no more than 70.

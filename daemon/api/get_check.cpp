@@ -147,6 +147,37 @@ void check_surroundings(const Fabric& fabric, Findings& out) {
     }
 }
 
+/// Whether the tables in force keep off what is drained, counted on all paths between hosts; and whether it
+/// is still the same element that is there.
+void check_drains(const fabric::Snapshot& snapshot, Findings& out) {
+    if (!snapshot.drains || snapshot.drains->asked.empty()) {
+        return;
+    }
+    const routing::Topology& topology = snapshot.view->topology;
+    const auto loads = routing::link_loads(topology, fabric::Forwarding(snapshot).routes(),
+                                           routing::hosts_of(topology), kAllThreads);
+    for (const fabric::Drain& drain : snapshot.drains->asked) {
+        const routing::Elements element = fabric::elements_of({drain});
+        std::uint64_t flows = 0;
+        for (const routing::LinkLoad& load : loads) {
+            const bool on_it = routing::is_gone(topology, element, load.from.value(), load.port.value());
+            flows += on_it ? load.flows : 0;
+        }
+        if (flows != 0) {
+            out.add("warning", "drained-in-use",
+                    fmt::format("{} is drained, and {} ways between hosts still lead over its cables: {}",
+                                fabric::to_string(drain), flows,
+                                snapshot.drains->heeds(drain) ? "there is no other for them"
+                                                              : "the tables do not keep off it yet"));
+        }
+        if (const auto sight = fabric::look_for(*snapshot.fabric, drain); sight.substitute) {
+            out.add("warning", "drain-swapped",
+                    fmt::format("{} is drained, and '{}' {} is in its place now: undrain what is gone",
+                                fabric::to_string(drain), sight.substitute->name, sight.substitute->guid));
+        }
+    }
+}
+
 /// The multicast tables in force, as trees on the SL of a group that has the MLID.
 std::vector<routing::MulticastTree> trees_in_force(const fabric::Snapshot& snapshot) {
     std::map<std::uint16_t, routing::MulticastTree> by_mlid;
@@ -192,10 +223,12 @@ base::Result<HttpReply> get_check(const Call& call) {
     check_lids(*snapshot.fabric, findings);
     check_ports(*snapshot.fabric, findings);
     check_surroundings(*snapshot.fabric, findings);
+    check_drains(snapshot, findings);
     Json out;
     out["findings"] = findings.take();
     out["ok"] = out["findings"].empty();
     out["proof"] = verdict_json(verdict);
+    out.update(drains_json(snapshot));
     return json_reply(out);
 }
 

@@ -68,7 +68,7 @@ base::Result<HttpReply> order(const Call& call, AdminCommand::Kind kind) {
     HttpReply reply =
         json_reply(Json{{"accepted", true}, {"guid", guid_text(port->node)}, {"port", port->port.value()}});
     reply.status = 202;
-    reply.command = AdminCommand{kind, *port};
+    reply.command = AdminCommand{kind, {}, *port};
     return reply;
 }
 

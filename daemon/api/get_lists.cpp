@@ -83,6 +83,15 @@ std::vector<PortRef> ports_where(const Fabric& fabric, const Selection& selectio
     return out;
 }
 
+/// A cable that is drained by itself, or with a switch at either end.
+bool is_drained(const Fabric& fabric, const routing::Elements& drained, PortRef ref) {
+    const auto at = [&](PortRef end) {
+        const mad::Guid node = fabric.nodes[end.node].guid();
+        return drained.has(node) || drained.has(routing::SwitchPort{node, end.port});
+    };
+    return at(ref) || at(fabric.port(ref).peer);
+}
+
 Json lid_row(const Fabric& fabric, PortRef ref) {
     const fabric::Node& node = fabric.nodes[ref.node];
     const mad::LidRange lids = fabric::lids_of(node, ref.port);
@@ -135,12 +144,14 @@ base::Result<HttpReply> get_ports(const Call& call) {
 }
 
 base::Result<HttpReply> get_links(const Call& call) {
-    const auto show = call.query.choice("show", {"all", "switches", "hosts", "inactive", "slow"});
+    const auto show = call.query.choice("show", {"all", "switches", "hosts", "inactive", "slow", "drained"});
     const auto selection = select(call);
     if (!show || !selection) {
         return tl::unexpected(show ? selection.error() : show.error());
     }
     const Fabric& fabric = *call.snapshot.fabric;
+    const auto drained =
+        call.snapshot.drains ? fabric::elements_of(call.snapshot.drains->asked) : routing::Elements{};
     std::vector<bool> selected(fabric.nodes.size());
     for (const std::uint32_t n : selection->nodes) {
         selected[n] = true;
@@ -158,9 +169,16 @@ base::Result<HttpReply> get_links(const Call& call) {
         const bool between = fabric.nodes[ref.node].is_switch() && fabric.nodes[port.peer.node].is_switch();
         return *show == "all" || (*show == "switches" && between) || (*show == "hosts" && !between) ||
                (*show == "inactive" && port.info.state != mad::PortState::active) ||
-               (*show == "slow" && fabric::rates_of(fabric, ref).below_capability());
+               (*show == "slow" && fabric::rates_of(fabric, ref).below_capability()) ||
+               (*show == "drained" && is_drained(fabric, drained, ref));
     });
-    return port_list(call, "links", std::move(ports), &link_row);
+    const std::size_t count = ports.size();
+    return row_stream("links", count,
+                      [fabric = call.snapshot.fabric, ports = std::move(ports), drained](std::size_t i) {
+                          Json row = link_row(*fabric, ports[i]);
+                          row["drained"] = is_drained(*fabric, drained, ports[i]);
+                          return row;
+                      });
 }
 
 base::Result<HttpReply> get_lids(const Call& call) {

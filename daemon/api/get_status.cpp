@@ -56,14 +56,7 @@ Json routing_json(const Snapshot& snapshot) {
     out["engine"] = outcome.routes.engine;
     out["vls"] = outcome.routes.vls;
     out["hash"] = fmt::format("{:016x}", outcome.routes.hash());
-    out["attempts"] = Json::array();
-    for (const auto& attempt : outcome.attempts) {
-        out["attempts"].push_back(Json{{"engine", attempt.engine},
-                                       {"serves", attempt.refused_because.empty()},
-                                       {"refused_because", attempt.refused_because},
-                                       {"compute_seconds", attempt.compute_seconds},
-                                       {"verify_seconds", attempt.verify_seconds}});
-    }
+    out["attempts"] = attempts_json(outcome.attempts);
     out["remark"] = outcome.routes.remark;
     out["roots"] = outcome.routes.roots.size();
     out["proof"] = verdict_json(outcome.verdict);
@@ -127,6 +120,7 @@ base::Result<HttpReply> get_status(const Call& call) {
     if (snapshot.routes != nullptr) {
         out["routing"] = routing_json(snapshot);
     }
+    out.update(drains_json(snapshot));
     if (snapshot.lanes != nullptr) {
         out["lanes"] = lanes_json(*snapshot.lanes);
     }

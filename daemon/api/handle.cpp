@@ -44,6 +44,10 @@ const std::vector<Endpoint>& endpoints() {
         {"GET", "/v1/services", {}, Needs::fabric, &get_services},
         {"GET", "/v1/sa", {}, Needs::fabric, &get_sa},
         {"GET", "/v1/export", {"format", "file"}, Needs::fabric, &get_export},
+        {"GET", "/v1/whatif", {"down", "engine", "top"}, Needs::tables, &get_whatif},
+        {"GET", "/v1/drain", {}, Needs::tables, &get_drain},
+        {"POST", "/v1/drain", {"element", "force"}, Needs::tables, &post_drain},
+        {"POST", "/v1/undrain", {"element"}, Needs::tables, &post_undrain},
         {"POST", "/v1/sweep", {"scope"}, Needs::nothing, &post_sweep},
         {"POST", "/v1/reload", {}, Needs::nothing, &post_reload},
         {"POST", "/v1/health/set", {"port"}, Needs::fabric, &post_health_set},
@@ -90,7 +94,9 @@ HttpReply error_reply(const base::Error& error) {
 HttpReply no_such_endpoint(const std::string& path) {
     std::vector<std::string_view> paths;
     for (const Endpoint& endpoint : endpoints()) {
-        paths.push_back(endpoint.path);
+        if (paths.empty() || paths.back() != endpoint.path) {
+            paths.push_back(endpoint.path);
+        }
     }
     return error_reply(404, "not-found",
                        fmt::format("there is no {}; this API has {}", path, fmt::join(paths, ", ")));
@@ -114,6 +120,21 @@ HttpReply json_reply(const Json& body) {
     HttpReply reply;
     reply.body = text_of(body) + '\n';
     return reply;
+}
+
+HttpReply refused_reply(const std::string& message) {
+    return error_reply(409, "refused", message);
+}
+
+HttpReply busy_reply() {
+    return error_reply(
+        503, "unavailable",
+        "another what-if is being computed, and one at a time is enough: ask again when it is done");
+}
+
+bool is_heavy(const HttpRequest& request) {
+    const auto query = parse_target(request.target);
+    return query && query->path == "/v1/whatif";
 }
 
 HttpReply row_stream(std::string_view name, std::size_t count, std::function<Json(std::size_t)> row) {
@@ -166,15 +187,21 @@ HttpReply handle(const HttpRequest& request, const fabric::Snapshot& snapshot) {
     if (!query) {
         return error_reply(query.error());
     }
+    // A path may be there twice: to be asked, and to be told.
     const auto same_path = [&](const Endpoint& endpoint) { return endpoint.path == query->path; };
+    const auto same = [&](const Endpoint& other) {
+        return same_path(other) && other.method == request.method;
+    };
     const auto& all = endpoints();
-    const auto endpoint = std::find_if(all.begin(), all.end(), same_path);
-    if (endpoint == all.end()) {
+    const auto known = std::find_if(all.begin(), all.end(), same_path);
+    if (known == all.end()) {
         return no_such_endpoint(query->path);
     }
-    if (endpoint->method != request.method) {
-        return error_reply(405, "usage", fmt::format("{} is asked with {}, not {}", endpoint->path, endpoint->method,
-                                                     request.method));
+    const auto endpoint = std::find_if(all.begin(), all.end(), same);
+    if (endpoint == all.end()) {
+        return error_reply(
+            405, "usage",
+            fmt::format("{} is asked with {}, not {}", known->path, known->method, request.method));
     }
     if (const auto params = check_params(*query, endpoint->params); !params) {
         return error_reply(params.error());

@@ -260,6 +260,18 @@ Json verdict_json(const routing::Verdict& verdict) {
     return out;
 }
 
+Json attempts_json(const std::vector<routing::EngineAttempt>& attempts) {
+    Json rows = Json::array();
+    for (const routing::EngineAttempt& attempt : attempts) {
+        rows.push_back(Json{{"engine", attempt.engine},
+                            {"serves", attempt.refused_because.empty()},
+                            {"refused_because", attempt.refused_because},
+                            {"compute_seconds", attempt.compute_seconds},
+                            {"verify_seconds", attempt.verify_seconds}});
+    }
+    return rows;
+}
+
 Json quality_json(const routing::Quality& quality) {
     Json out;
     out["max_link_load"] = quality.max_link_load;

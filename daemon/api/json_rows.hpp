@@ -27,6 +27,7 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json event_row(const fabric::EventRecord& event);
 [[nodiscard]] Json sweep_row(const fabric::SweepReport& sweep);
 [[nodiscard]] Json verdict_json(const routing::Verdict& verdict);
+[[nodiscard]] Json attempts_json(const std::vector<routing::EngineAttempt>& attempts);
 [[nodiscard]] Json quality_json(const routing::Quality& quality);
 
 /// Width, speed, rate and MTU of a linked port, appended to `row`.

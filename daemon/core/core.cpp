@@ -168,11 +168,13 @@ void Core::handle(Event event, base::Instant now, Effects& out) {
     }
 }
 
-void Core::command(const api::AdminCommand& command, base::Instant now, Effects& out) {
+void Core::command(api::AdminCommand& command, base::Instant now, Effects& out) {
     using Kind = api::AdminCommand::Kind;
     switch (command.kind) {
         case Kind::sweep_light: return sm_.request_sweep(sm::SweepScope::light, "operator", now, out);
         case Kind::sweep_full: return sm_.request_sweep(sm::SweepScope::full, "operator", now, out);
+        case Kind::drain: return sm_.drain(std::move(command.element), now, out);
+        case Kind::undrain: return sm_.undrain(command.element.node, command.element.port, now, out);
         case Kind::health_set: return sm_.set_health(command.port, now, out);
         case Kind::health_clear: return sm_.clear_health(command.port, now, out);
         case Kind::resume: return sm_.resume(now, out);

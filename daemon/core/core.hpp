@@ -99,7 +99,7 @@ public:
 
 private:
     Core(const CoreStart& start, sa::StoredState&& state);
-    void command(const api::AdminCommand& command, base::Instant now, Effects& out);
+    void command(api::AdminCommand& command, base::Instant now, Effects& out);
     /// `client`: the port that asked; 0: nobody did.
     void settle(sa::RegistryOutputs&& from, mad::Guid client, base::Instant now, Effects& out);
     void follow_fabric(base::Instant now, Effects& out);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/time.hpp"
+#include "daemon/fabric/drain.hpp"
 #include "daemon/fabric/fabric.hpp"
 #include "daemon/fabric/health.hpp"
 #include "daemon/fabric/lane_tables.hpp"
@@ -134,6 +135,9 @@ struct Snapshot {
     std::shared_ptr<const TopologyView> routes_for;  ///< on this; not `view` where no engine served since
     /// As acknowledged by the switches, by SwitchIndex of `view`: what is in force. Null rows: never written.
     std::vector<std::shared_ptr<const routing::LftRow>> programmed;
+    /// What the next routes will be asked with. Null: of no running SM.
+    std::shared_ptr<const routing::RouteOptions> route_options;
+    std::shared_ptr<const Drains> drains;              ///< null: nothing is drained, nor was
     std::shared_ptr<const DriftReport> drift;          ///< null before it was first measured
     std::shared_ptr<const MulticastTables> multicast;  ///< null before the first was written
     std::shared_ptr<const Lanes> lanes;                ///< null before the survey of them began

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -40,6 +41,7 @@ struct Shared {
     ApiServer::SnapshotSource snapshot;
     ApiServer::CommandSink command;
     std::atomic<std::size_t> connections{0};
+    std::mutex heavy{};  ///< held while a heavy request is answered
 };
 
 api::HttpReply plain_error(int status, const std::string& kind, const std::string& message) {
@@ -103,9 +105,11 @@ private:
             reply_ = plain_error(503, "unavailable", "starting: nothing is known yet");
             return;
         }
-        reply_ = api::handle({std::string(message.method_string()), std::string(message.target()), message.body(),
-                              base::monotonic_now()},
-                             *snapshot);
+        const api::HttpRequest request{std::string(message.method_string()), std::string(message.target()),
+                                       message.body(), base::monotonic_now()};
+        std::unique_lock alone(shared_.heavy, std::defer_lock);
+        reply_ =
+            api::is_heavy(request) && !alone.try_lock() ? api::busy_reply() : api::handle(request, *snapshot);
     }
 
     void write_head() {

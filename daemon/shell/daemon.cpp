@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -25,7 +26,7 @@ constexpr base::Duration kWaitForPort = std::chrono::seconds{1};
 constexpr base::Duration kFlushAtStop = std::chrono::seconds{10};
 constexpr base::Duration kFlushToPeers = std::chrono::seconds{1};
 constexpr base::Duration kAbortsTogether = std::chrono::minutes{10};  ///< those that make a crash loop
-constexpr std::size_t kCommandsWaiting = 256;
+constexpr std::size_t kCommandsWaiting = 1024;  ///< in the mailbox of 4096
 
 LogLevel level_of(fabric::EventRecord::Severity severity) {
     switch (severity) {
@@ -113,16 +114,19 @@ base::Result<void> Daemon::prepare() {
     return {};
 }
 
-/// Called by the API's threads. A command that waits already is not queued again: it will do for both. Of others
-/// only so many wait, so clients cannot fill the mailbox.
+/// Called by the API's threads. A command that waits already is not queued again: it will do for both. Of
+/// others only so many wait, so clients cannot fill the mailbox.
 void Daemon::take_command(api::AdminCommand command) {
     const std::lock_guard lock(commands_mutex_);
+    if (std::find(commands_waiting_.begin(), commands_waiting_.end(), command) != commands_waiting_.end()) {
+        return;
+    }
     if (commands_waiting_.size() >= kCommandsWaiting) {
         return log(LogLevel::error, "a command was not taken: {} wait already; ask again", kCommandsWaiting);
     }
-    if (commands_waiting_.insert(command).second) {
-        IBF_CHECK(events_.push(core::Event{core::AdminRequested{command}}), "the event mailbox is full");
-    }
+    commands_waiting_.push_back(command);
+    IBF_CHECK(events_.push(core::Event{core::AdminRequested{std::move(command)}}),
+              "the event mailbox is full");
 }
 
 void Daemon::database_state(std::string text) {
@@ -385,7 +389,7 @@ void Daemon::on_events() {
         const auto* admin = std::get_if<core::AdminRequested>(&event);
         if (admin != nullptr) {
             const std::lock_guard lock(commands_mutex_);
-            commands_waiting_.erase(admin->command);
+            std::erase(commands_waiting_, admin->command);
         }
         if (admin != nullptr && admin->command.kind == api::AdminCommand::Kind::resume) {
             resume();

@@ -5,11 +5,8 @@
 // subnet logic here.
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -92,7 +89,7 @@ private:
     base::Mailbox<core::Event> copies_{1U << 16U};         ///< what peers tell
     base::Mailbox<std::string> lost_{1};                   ///< why the transport will never work again
     std::mutex commands_mutex_;                            ///< of the next
-    std::set<api::AdminCommand> commands_waiting_;
+    std::vector<api::AdminCommand> commands_waiting_;
     std::unique_ptr<db::Writer> writer_;
     std::unique_ptr<db::EditionMark> mark_;  ///< null: it cannot be written
     std::unique_ptr<StartMark> starts_;      ///< null: it cannot be written

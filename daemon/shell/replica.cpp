@@ -466,6 +466,7 @@ db::Batch held_by(const db::Stored& stored) {
     if (!stored.sa_state.empty()) {
         held.emplace_back(db::SaStateRecord{stored.sa_state});
     }
+    held.emplace_back(stored.drains);  // nothing, too: a standby may remember what is no longer drained
     held.insert(held.end(), stored.events.rbegin(), stored.events.rend());
     return held;
 }

@@ -34,6 +34,9 @@ void SubnetManager::take_copy(db::Batch&& batch, CopyExtent extent, std::string_
             stored_tables_.insert_or_assign(table->switch_guid, *table);
         } else if (const auto* forget = std::get_if<db::TableForgetRecord>(&record)) {
             stored_tables_.erase(forget->switch_guid);
+        } else if (const auto* drains = std::get_if<db::DrainsRecord>(&record)) {
+            drains_ = DrainBook(*drains);
+            renew_route_options();
         } else if (auto* sweep = std::get_if<db::SweepRecord>(&record)) {
             sweep->id = ++last_sweep_id_;
             sweep->reasons = fmt::format("[{}] {}", from, sweep->reasons);

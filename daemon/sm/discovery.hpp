@@ -21,8 +21,9 @@
 // answered in this look, or had nothing to tell in the light sweep, is crossed on the way to those that have
 // not, so no question travels over a dead cable. Who is there is asked after all that are gone are known.
 // Nodes that no cable leads to any more are left out. What comes of it is the Fabric that a look at
-// everything would have found, but for the order of nodes and which of several shortest ways leads to one;
-// and marks of failed set-ups (`usable`) stay where no port was read. Whatever does not fit together (a
+// everything would have found, but for: the order of nodes; which of several shortest ways leads to one (and
+// LocalPortNum, that tells of the way); PhysicalState of ports that stay down; and marks of failed set-ups
+// (`usable`), which stay where no port was read. Whatever does not fit together (a
 // switch that does not answer although the way is good, two claims on one cable, news of our own cable) ends
 // the look: `contradiction` says why, and all of the subnet is to be looked at.
 #pragma once

@@ -8,7 +8,11 @@ using fabric::Fabric;
 using Severity = fabric::EventRecord::Severity;
 
 void SubnetManager::add_groups(ProgramInput& input) const {
-    input.groups = plan_trees(view_->topology, groups_);
+    // Trees keep off what is drained as paths do.
+    const routing::Elements& drained = route_options_->drained.elements;
+    input.groups = drained.empty()
+                       ? plan_trees(view_->topology, groups_)
+                       : plan_trees(routing::mask_drained(view_->topology, drained).topology, groups_);
     // A switch with a smaller table than there was room for when a group was made: it drops the group's
     // packets, as it would whatever it was told.
     for (std::uint32_t s = 0; s < input.groups.size(); ++s) {

@@ -39,6 +39,7 @@ void SubnetManager::start_sweep(base::Instant now, Effects& out) {
         return start_discovery(std::nullopt, now);
     }
     ++light_count_;
+    full_count_ = 0;
     begin_phase("light", now);
     // Soon after they fell silent (light sweeps 1, 2, 4), then every so many.
     const std::uint32_t rhythm = config_->silent_probe_sweeps;
@@ -87,13 +88,20 @@ void SubnetManager::add_reasons(std::vector<std::string> reasons) {
     }
 }
 
-/// `touched`: where to look; nullopt: everywhere.
+/// `touched`: where to look; nullopt: everywhere. Looks everywhere that follow each other, without a light
+/// sweep in between, ask the silent now and then.
 void SubnetManager::start_discovery(std::optional<TouchedPlaces> touched, base::Instant now) {
     begin_phase("discover", now);
+    const std::uint32_t rhythm = config_->silent_probe_sweeps;
+    const bool due = !touched && rhythm > 0 && ++full_count_ % rhythm == 0;
+    const bool asks_silent = std::exchange(ask_silent_, false) || due;
+    if (asks_silent) {
+        touched.reset();
+    }
     report_.scope = touched ? "touched" : "full";
     DiscoveryInput input;
     input.previous = fabric_;
-    input.silent = silent_;
+    input.silent = asks_silent ? SilentPlaces{} : silent_;
     if (!touched) {
         input.renamed = std::exchange(renamed_, {});
     }
@@ -146,6 +154,7 @@ void SubnetManager::end_discovery(base::Instant now, Effects& out) {
     announce_changes(fabric_.get(), now, out);
     announce_isolations(now, out);
     announce_slow_links(now, out);
+    look_at_drains(now, out);
     if (waits_for_silent_sm(now, out) || looks_for_who_asked(now, out)) {
         return;
     }

@@ -125,6 +125,7 @@ void SubnetManager::on_sm_info(const mad::WireMad& wire, const mad::Smp& smp, ba
     }
     if (!step && election_.role() == Role::master && shown.state == mad::SmState::master &&
         meets_master(shown.guid)) {  // two subnets were joined, and it has seen us first (C46)
+        ask_silent_ = true;          // it may live behind one of those
         want_sweep(SweepScope::full, fmt::format("{} asks as a master", sm_name(shown.guid)), now);
         run(now, out);
     }

@@ -17,8 +17,12 @@ std::string blocks_text(const RebalanceState& state) {
 
 }  // namespace
 
-/// A sweep has set the fabric up: what was under way was for other tables.
+/// A sweep has set the fabric up. With other routes, what was under way was for other tables; with the same,
+/// it goes on: hosts come and go all day.
 void SubnetManager::await_quiet(base::Instant now, Effects& out) {
+    if (rebalance_.tables == routes_) {
+        return;
+    }
     if (rebalance_.steps > 0) {
         announce(Severity::info, "rebalance-ended",
                  fmt::format("the fabric was set up anew: re-balancing ends after {}, and is looked at again "
@@ -29,6 +33,7 @@ void SubnetManager::await_quiet(base::Instant now, Effects& out) {
     RebalanceState anew;
     anew.question = rebalance_.question + 1;
     anew.due = now + config_->rebalance_quiet;
+    anew.tables = routes_;
     rebalance_ = std::move(anew);
 }
 
@@ -53,7 +58,7 @@ bool SubnetManager::go_on_balancing(base::Instant now, Effects& out) {
 void SubnetManager::ask_rebalance(Effects& out) {
     rebalance_.due.reset();
     rebalance_.asked = true;
-    routing::RouteOptions options = route_options();
+    routing::RouteOptions options = *route_options_;
     options.threads = 1;  // nobody waits for it, and a loss may want the other cores
     const routing::RebalanceLimits limits{1 + config_->drift_max / 100.0, config_->rebalance_blocks};
     out.emplace_back(
@@ -131,6 +136,7 @@ void SubnetManager::start_rebalance(base::Instant now, Effects& out) {
     rebalance_.blocks += step.moved;
     step.next->attempts = routes_->attempts;  // why this engine serves is still so
     routes_ = std::make_shared<const routing::RouteOutcome>(std::move(*step.next));
+    rebalance_.tables = routes_;
     out.emplace_back(
         Progress{fmt::format("re-balance: {}, {} to go at most", blocks_text(rebalance_), step.left)});
     ProgramInput input = begin_short_run(RunScope::tables, now);
@@ -144,6 +150,8 @@ void SubnetManager::end_rebalance(const Programmer& done, base::Instant now, Eff
     tell_failures(done, now, out);
     end_short_run();
     if (!done.failures().empty()) {
+        end_balancing(Severity::warning, "a switch did not take its blocks", now, out);
+        rebalance_.due = now + config_->rebalance_quiet;
         retry_later("tables of a re-balance were not taken", now);
     } else {
         rebalance_.due = now + kPause;

@@ -261,7 +261,7 @@ void add_rows(const fabric::Fabric& fabric, std::uint32_t n, db::FabricRecord& r
         const db::LinkRow link{node.guid(), number, fabric.nodes[port.peer.node].guid(), port.peer.port};
         if (std::pair(link.a_guid, link.a_port) <= std::pair(link.b_guid, link.b_port)) {
             record.links.push_back(link);
-        } else if (!record.of.empty()) {  // its other end may not be among the nodes of a part
+        } else if (record.of) {  // its other end may not be among the nodes of a part
             record.links.push_back({link.b_guid, link.b_port, link.a_guid, link.a_port});
         }
     }
@@ -274,7 +274,7 @@ db::FabricRecord SubnetManager::fabric_record() const {
     if (ports_kept_) {
         record.of = extent_->gone;
         for (const std::uint32_t n : extent_->nodes) {
-            record.of.push_back(fabric_->nodes[n].guid());
+            record.of->push_back(fabric_->nodes[n].guid());
         }
         for (const std::uint32_t n : extent_->nodes) {
             add_rows(*fabric_, n, record);
@@ -319,6 +319,7 @@ void SubnetManager::fill(fabric::Snapshot& snapshot) const {
     snapshot.sweeps = sweeps_;
     snapshot.events = events_.newest_first();
     snapshot.lanes = lanes_;
+    show_drains(snapshot);
     snapshot.health = health_rows_;
     // View and fabric go together: the one indexes the other. While a sweep works on newer ones, and also
     // where the next sweep began before anybody looked, readers keep the pair they have.

@@ -44,6 +44,7 @@ SubnetManager::SubnetManager(SmStart start)
       stored_tables_(std::move(start.stored.tables)),
       stored_clean_(start.stored.clean_stop),
       stored_sm_lid_(start.stored.sm_lid),
+      drains_(start.stored.drains),
       clients_known_(start.clients_known),
       clients_heard_(start.clients_known),
       election_(local_.port_guid, election_policy(*config_)),
@@ -54,6 +55,7 @@ SubnetManager::SubnetManager(SmStart start)
     for (const db::LaneRow& row : start.stored.lanes) {
         stored_lanes_[row.owner][row.exit.value()] = row.print;
     }
+    renew_route_options();
 }
 
 void SubnetManager::begin(base::Instant now, Effects& out) {
@@ -162,7 +164,7 @@ void SubnetManager::dispatch_stale(const Completion& completion, base::Instant n
         return;
     }
     if (tag.ask == Ask::node_info || tag.ask == Ask::probe_silent) {
-        silent_.clear();
+        ask_silent_ = true;
         want_sweep(
             SweepScope::full,
             fmt::format("a silent device answered on directed route {}", completion.request.path.to_string()),
@@ -437,7 +439,8 @@ void SubnetManager::end_reading(base::Instant now, Effects& out) {
 
 void SubnetManager::start_routing(base::Instant now, Effects& out) {
     auto on = with_absent(view_, routed_.get());
-    if (routes_ && routed_by_ == config_ && routes_alike(routed_->topology, on->topology)) {
+    renew_route_options();
+    if (routes_ && routed_by_ == route_options_ && routes_alike(routed_->topology, on->topology)) {
         routes_for_ = view_;
         return start_programming(now, out);
     }
@@ -452,15 +455,8 @@ void SubnetManager::start_routing(base::Instant now, Effects& out) {
         // again.
         previous = stored_routes(stored_tables_);
     }
-    out.emplace_back(ComputeRoutes{epoch_, on, std::move(previous), route_options()});
-    phase_.emplace<Routing>(Routing{std::move(on), config_});
-}
-
-routing::RouteOptions SubnetManager::route_options() const {
-    routing::RouteOptions options = config_->routing;
-    options.vls_max = static_cast<std::uint8_t>(
-        std::min<unsigned>(options.vls_max, mad::vl_count(config_->operational_vls_max)));
-    return options;
+    out.emplace_back(ComputeRoutes{epoch_, on, std::move(previous), *route_options_});
+    phase_.emplace<Routing>(Routing{std::move(on), route_options_});
 }
 
 void SubnetManager::on_routes(std::uint16_t epoch, RoutesResult result, base::Instant now, Effects& out) {
@@ -581,6 +577,9 @@ void SubnetManager::keep_tables(const RowsInForce& rows, Effects& out) {
 
 void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& out) {
     keep_tables(done.rows_in_force(), out);
+    if (in_force_known_) {
+        drained_in_force_ = routed_by_->drained.elements;
+    }
     keep_groups(done);
     keep_lanes(done, now, out);
     report_.lft_blocks_written = done.lft_blocks();
@@ -691,6 +690,7 @@ void SubnetManager::replace_config(std::shared_ptr<const SmConfig> config, base:
     }
     acknowledged_.clear();
     refusals_told_.clear();
+    renew_route_options();
     request_sweep(SweepScope::full, "configuration", now, out);
 }
 

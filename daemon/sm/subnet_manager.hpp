@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <variant>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "daemon/fabric/snapshot.hpp"
 #include "daemon/sm/config.hpp"
 #include "daemon/sm/discovery.hpp"
+#include "daemon/sm/drains.hpp"
 #include "daemon/sm/effects.hpp"
 #include "daemon/sm/election.hpp"
 #include "daemon/sm/event_log.hpp"
@@ -86,6 +88,9 @@ public:
     void take_copy(db::Batch&& batch, CopyExtent extent, std::string_view from, Effects& out);
     void note_clients(ClientsCopy copy) { clients_copy_ = std::move(copy); }
     void replace_config(std::shared_ptr<const SmConfig> config, base::Instant now, Effects& out);
+    /// Traffic is to leave the element and stay off it until undrained. `since` is set here.
+    void drain(fabric::Drain item, base::Instant now, Effects& out);
+    void undrain(mad::Guid node, mad::PortNum port, base::Instant now, Effects& out);
     /// Ends hold mode.
     void resume(base::Instant now, Effects& out);
     [[nodiscard]] bool holding() const { return !hold_because_.empty(); }
@@ -116,7 +121,7 @@ private:
     struct Idle {};
     struct Routing {
         std::shared_ptr<const fabric::TopologyView> on;
-        std::shared_ptr<const SmConfig> by;
+        std::shared_ptr<const routing::RouteOptions> by;
     };
     using Phase = std::variant<Idle, LightSweep, Discovery, TableReader, Routing, Programmer>;
 
@@ -167,7 +172,6 @@ private:
     [[nodiscard]] bool trusts_stored(const fabric::Node& node) const;
     void end_reading(base::Instant now, Effects& out);
     void start_routing(base::Instant now, Effects& out);
-    [[nodiscard]] routing::RouteOptions route_options() const;
     [[nodiscard]] ProgramInput program_input();
     void add_tables(ProgramInput& input) const;
     void start_programming(base::Instant now, Effects& out);
@@ -208,6 +212,12 @@ private:
     void look_again_first(const std::string& text, base::Instant now, Effects& out);
     [[nodiscard]] bool local_port_ready(base::Instant now, Effects& out);
     void set_mode(fabric::SmMode mode, std::string text);
+
+    // Drains.
+    void follow_drains(std::string_view what, const fabric::Drain& item, base::Instant now, Effects& out);
+    void look_at_drains(base::Instant now, Effects& out);
+    void renew_route_options();
+    void show_drains(fabric::Snapshot& snapshot) const;
 
     // Mastership.
     [[nodiscard]] const fabric::Fabric* latest_fabric() const;
@@ -326,6 +336,7 @@ private:
     std::optional<PendingSweep> pending_;
     base::Instant next_light_{};
     std::uint32_t light_count_ = 0;
+    std::uint32_t full_count_ = 0;  ///< since the last light sweep
     std::uint32_t failed_in_a_row_ = 0;
     bool surprised_ = false;  ///< ports were not what the last sweep had asked them to be
 
@@ -339,6 +350,7 @@ private:
     std::shared_ptr<const SmConfig> ports_by_;  ///< the policy by which all ports were set up; null: some not
     std::shared_ptr<const SmConfig> lids_by_;   ///< the policy of lids_; null: some port has none
     SilentPlaces silent_;
+    bool ask_silent_ = false;  ///< the next look at the fabric passes over nobody
     std::set<mad::Guid> renamed_;
     fabric::LidMap lids_;
     fabric::LidMap remembered_;
@@ -348,7 +360,7 @@ private:
     std::shared_ptr<const routing::RouteOutcome> routes_;
     std::shared_ptr<const fabric::TopologyView> routes_for_;  ///< the view that they serve
     std::shared_ptr<const fabric::TopologyView> routed_;      ///< what they were computed on (sm/routed)
-    std::shared_ptr<const SmConfig> routed_by_;               ///< and by what policy
+    std::shared_ptr<const routing::RouteOptions> routed_by_;  ///< and with what options
     std::map<mad::Guid, db::TableRecord> stored_tables_;
     bool stored_clean_ = false;
     mad::Lid stored_sm_lid_{};
@@ -363,6 +375,9 @@ private:
     std::shared_ptr<const fabric::Lanes> lanes_;
     std::set<mad::Guid> unreadable_;   ///< switches whose table this sweep could not read
     std::set<mad::Guid> strange_mft_;  ///< switches that were somebody else's when first seen, until emptied
+    DrainBook drains_;
+    std::shared_ptr<const routing::RouteOptions> route_options_;  ///< of the next routes
+    routing::Elements drained_in_force_;  ///< what the tables in force heed
     MulticastGroups groups_;
     std::map<mad::Guid, MftRow> groups_programmed_;  ///< multicast tables that are known, by switch
     std::optional<base::Instant> groups_due_;

@@ -150,8 +150,7 @@ void bench(const std::string& kind, const std::string& engine, const Routes& bef
 }  // namespace
 
 int main(int argc, char** argv) {
-    ibf::base::keep_freed_memory();  // both as the daemon does
-    ibf::base::use_large_pages();
+    ibf::base::use_large_pages();  // as the daemon does
     int runs = 5;
     std::string spec = "fat-tree:radix=64,levels=3,pods=44";
     for (int i = 1; i < argc; ++i) {

@@ -229,6 +229,64 @@ class Commands(Fabric):
         self.assertEqual((sweep["scope"], sweep["lft_blocks_written"], sweep["port_sets"]), ("full", 0, 0))
         self.assertEqual(self.ask("sweep", "--wait")["scope"], "light")
 
+    def test_whatif_touches_nothing(self):
+        self.up()
+        before = self.ask("status")
+        answer = self.ask("whatif", "down", "spine-001")
+        self.assertEqual((answer["lost"]["hosts"], answer["lost"]["pairs"], answer["harmless"]), (0, 0, True))
+        self.assertEqual(answer["load"]["after"]["worst"], 12)
+        self.assertGreater(answer["writes"]["blocks"], 0)
+        text = self.run_cli("whatif", "down", "leaf-002", "leaf-001/3", code=FINDING).stdout
+        for word in ("2 hosts are cut off, 13 pairs of hosts", "host-0003, host-0004", "serves", "table block"):
+            self.assertIn(word, text)
+        self.assertIn("there is no engine", self.run_cli("whatif", "down", "spine-001", "--engine", "x", code=USAGE).stderr)
+        self.run_cli("whatif", "up", "spine-001", code=USAGE)
+        self.assertEqual(self.ask("status")["routing"]["hash"], before["routing"]["hash"])
+
+    def test_one_whatif_at_a_time(self):
+        self.up("fat-tree:radix=16,levels=3")
+        command = [program("ibfabric"), "whatif", "down", "spine-001", "--socket", self.socket]
+        asking = [subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True) for _ in range(3)]
+        said = [(*process.communicate(timeout=60), process.returncode) for process in asking]
+        self.assertTrue(any(code == OK for _, _, code in said), said)
+        for out, err, code in said:
+            self.assertIn(code, (OK, FAILED), err)
+            self.assertIn("lost" if code == OK else "ask again", out + err)
+
+    def test_drain_and_undrain(self):
+        self.up()
+        lids = self.lids()
+        self.assertIn("nothing is drained", self.run_cli("drain").stdout)
+        self.assertIn("no way between hosts leads over it", self.run_cli("drain", "spine-001", "--wait").stdout)
+        self.assertEqual(self.lids(), lids)
+        self.assertTrue(self.ask("check")["ok"])
+        self.assertEqual(self.ask("whatif", "down", "spine-001")["writes"]["blocks"], 0)
+        self.assertIn("drained", self.run_cli("status").stdout)
+        self.assertEqual(len(self.ask("links", "--show", "drained")["links"]), 4)
+        for source in range(1, 9):
+            for destination in range(1, 9):
+                hops = self.ask("path", f"host-000{source}", f"host-000{destination}")["hops"]
+                self.assertNotIn("spine-001", [hop["node"] for hop in hops])
+        refused = self.run_cli("drain", "spine-002", code=FINDING).stderr
+        self.assertIn("6 hosts", refused)
+        self.assertIn("--force", refused)
+
+        self.kill()  # not a clean stop
+        self.up()
+        self.assertEqual([row["state"] for row in self.ask("drain")["drained"]], ["drained"])
+        self.assertTrue(self.ask("check")["ok"])
+        self.run_cli("undrain", "spine-001", "--wait")
+        self.assertEqual(self.ask("drain")["drained"], [])
+        self.run_cli("undrain", "spine-001", code=USAGE)
+        self.run_cli("check")
+
+    def test_drain_by_force_says_what_is_left(self):
+        self.up()
+        said = self.run_cli("drain", "leaf-002", "--force", "--wait", code=FINDING).stdout
+        self.assertIn("2 hosts have no other way", said)
+        self.assertIn("drained-in-use", self.run_cli("check", code=FINDING).stdout)
+
     def test_exports(self):
         self.up()
         for kind in ("ibnetdiscover", "ibsim"):

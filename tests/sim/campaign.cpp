@@ -28,6 +28,11 @@ std::string random_spec(base::Prng& prng) {
     }
 }
 
+bool is_whole_tree(const std::string& spec) {
+    return spec.starts_with("star") || spec.starts_with("single") ||
+           (spec.starts_with("fat-tree") && spec.find("missing") == std::string::npos);
+}
+
 /// The nodes that cables connect with this one.
 std::set<std::uint32_t> connected_with(const routing::Netlist& net, std::uint32_t node) {
     std::set<std::uint32_t> found{node};
@@ -136,6 +141,7 @@ std::vector<std::string> Campaign::pick_engines() {
     const std::vector<std::string>& from = one_lane_ ? kOneLane : kLanes;
     const std::string& engine = from[prng_.below(from.size())];
     one_lane_ = one_lane_ && engine != "auto";  // which may choose any
+    order_stays_ = one_lane_ && is_whole_tree(spec_);
     return {engine};
 }
 
@@ -516,6 +522,11 @@ void Campaign::judge_rest() {
         found_.insert(found_.end(), found.begin(), found.end());
     };
     take(judge_->findings());
+    if (order_stays_ && !judge_->credit_cycles().empty()) {
+        const auto& [at, ring] = judge_->credit_cycles().front();
+        found_.push_back(fmt::format("at {}: old and new tables, credits wait in a ring: {}",
+                                     base::format_duration(at.time_since_epoch()), ring));
+    }
     const Manager* master = the_master();
     if (master == nullptr || master->lab->sm->mode() != fabric::SmMode::up) {
         found_.push_back(master == nullptr ? "nobody is master"

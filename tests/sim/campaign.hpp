@@ -108,7 +108,9 @@ private:
     std::unique_ptr<ForeignSm> foreign_;
     std::unique_ptr<FabricJudge> judge_;
     base::Instant looked_{};
-    bool one_lane_ = true;    ///< the engines promise freedom from credit loops on lane 0 alone
+    bool one_lane_ = true;  ///< the engines promise freedom from credit loops on lane 0 alone
+    /// Up/down whose order does not change with what is lost: no mix of tables can have a ring of credits.
+    bool order_stays_ = false;
     bool forgetful_ = false;  ///< a master may not know what LID a node had that lost its own
     std::set<std::uint32_t> reset_;
     std::vector<std::pair<std::string, Undo>> undo_;

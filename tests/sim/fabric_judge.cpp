@@ -261,11 +261,14 @@ void FabricJudge::check_lid(base::Instant at, std::uint32_t node, const mad::Smp
     }
     const mad::Lid lid = device.ports[number].info.lid;
     Place& place = places_[{node, number}];
-    if (place.lid != mad::kLidNone && lid != place.lid && clashes_ && is_claimed_elsewhere(place.lid, node)) {
+    if (place.lid != mad::kLidNone && lid != place.lid && clashes_ && contested_.contains(place.lid)) {
         released_.insert(node);
     }
     if (place.lid != mad::kLidNone && lid != place.lid && !released_.contains(node)) {
         say(at, fmt::format("{} port {}: LID {} became {}", device.description, number, place.lid, lid));
+    }
+    if (lid != place.lid && is_claimed_elsewhere(lid, node)) {
+        contested_.insert(lid);
     }
     place.lid = lid;
     place.first = place.first == mad::kLidNone ? lid : place.first;

@@ -70,8 +70,8 @@ public:
     void forget_lids(std::uint32_t node);
     /// From now on LIDs of this device may change: it passes, or has passed, for another one.
     void release_lids(std::uint32_t node);
-    /// From now on a master may not know which LIDs are taken: where two ports have the same one, one may
-    /// change.
+    /// From now on a master may not know which LIDs are taken: where two ports have been given the same one,
+    /// one may change.
     void expect_clashes() { clashes_ = true; }
     /// Nodes whose agents are dead: nobody is seen through them.
     void set_dead(const std::set<std::uint32_t>* dead) { dead_ = dead; }
@@ -118,6 +118,7 @@ private:
     std::map<std::pair<std::uint32_t, std::uint8_t>, Place> places_;
     std::set<std::uint32_t> released_;
     bool clashes_ = false;
+    std::set<mad::Lid> contested_;  ///< LIDs that two ports had at one time
     const std::set<std::uint32_t>* dead_ = nullptr;
     std::multiset<std::uint32_t> hidden_;
     std::optional<sim::Simulator::ClientId> last_writer_;

@@ -151,6 +151,18 @@ void Lab::set_groups(const sm::MulticastGroups& groups) {
     execute(effects);
 }
 
+void Lab::drain(const fabric::Drain& element) {
+    sm::Effects effects;
+    sm->drain(element, now, effects);
+    execute(effects);
+}
+
+void Lab::undrain(const fabric::Drain& element) {
+    sm::Effects effects;
+    sm->undrain(element.node, element.port, now, effects);
+    execute(effects);
+}
+
 void Lab::tell(const std::function<void(sm::SubnetManager&, base::Instant, sm::Effects&)>& what) {
     sm::Effects effects;
     what(*sm, now, effects);
@@ -230,6 +242,7 @@ void Lab::write(const db::Batch& batch) {
                        [&](const db::SweepRecord& r) { stored.last_sweep_id = r.id; },
                        [&](const db::EventRow& r) { stored.last_event_id = r.id; },
                        [this](const db::LanesRecord& lanes) { stored.lanes = lanes.rows; },
+                       [this](const db::DrainsRecord& drains) { stored.drains = drains; },
                        [this](const db::SaStateRecord& state) { stored.sa_state = state.text; },
                        [&](const db::CleanStopRecord& r) {
                            stored.clean_stop = r.clean;

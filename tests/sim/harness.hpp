@@ -84,6 +84,8 @@ public:
     void replace_config(const sm::SmConfig& config);
     void request_sweep(sm::SweepScope scope);
     void set_groups(const sm::MulticastGroups& groups);
+    void drain(const fabric::Drain& element);
+    void undrain(const fabric::Drain& element);
     /// Anything else that it can be told.
     void tell(const std::function<void(sm::SubnetManager&, base::Instant, sm::Effects&)>& what);
 

@@ -30,7 +30,9 @@ public:
         check_walks();
         if (const auto& counters = lab_.sim.counters(); counters.rule_breaks != 0) {
             for (const auto& [rule, count] : counters.by_rule) {
-                const bool race = options_.raced && (rule == "port-state" || rule == "peer-not-armed");
+                static const std::set<std::string> kRaces{"port-state", "peer-not-armed", "neighbor-mtu",
+                                                          "operational-vls"};
+                const bool race = options_.raced && kRaces.contains(rule);
                 if (race) {
                     continue;
                 }

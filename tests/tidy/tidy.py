@@ -127,7 +127,8 @@ LAYERS = {
     # What is to be persisted is plain values; only the shell knows that SQLite keeps them.
     "daemon/sm": _BELOW_CORE | {"daemon/fabric", "db/records.hpp"},
     "daemon/sa": _BELOW_CORE | {"daemon/fabric"},
-    "daemon/api": _BELOW_CORE | {"daemon/fabric"},
+    # A what-if counts what the SM would write by the plan that it would write by: a pure function.
+    "daemon/api": _BELOW_CORE | {"daemon/fabric", "daemon/sm/lft_plan.hpp"},
     "daemon/core": _BELOW_CORE | {"daemon/fabric", "daemon/sm", "daemon/sa", "daemon/api", "db/records.hpp"},
     "daemon/shell": _BELOW_CORE | {"sim", "db", "daemon/fabric", "daemon/sm", "daemon/sa", "daemon/api", "daemon/core"},
     # The field tables: what the SA answers by is what the command line reads answers by.

@@ -62,11 +62,11 @@ TEST(Heap, RowsOfTablesComeInLargePages) {
         GTEST_SKIP() << "this system has no large pages for the asking";
     }
     use_large_pages();
-    constexpr std::size_t kBytes = 64 << 20;
+    constexpr std::size_t kBytes = 160 << 20;
     const std::uint64_t before = large_kilobytes();
     const auto rows = std::make_unique<char[]>(kBytes);  // zeroed: every page is there
     EXPECT_EQ(rows[kBytes - 1], 0);
-    EXPECT_GE(large_kilobytes() - before, kBytes / 1024 / 2) << "half of it, however the memory lies";
+    EXPECT_GE(large_kilobytes() - before, kBytes / 1024 / 2) << "half of it; some may have been there before";
 #endif
 }
 

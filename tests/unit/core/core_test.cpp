@@ -121,6 +121,27 @@ TEST(Core, AnOperatorsSweepHasTheScopeAskedFor) {
     EXPECT_EQ(snapshot->sweeps.front().reasons, std::vector<std::string>{"operator"});
 }
 
+TEST(Core, AnOperatorsDrainIsTakenAndTakenBack) {
+    Bench bench;
+    bench.run(seconds{2});
+    const auto view = bench.core->snapshot(bench.now)->view;
+    const routing::TopologySwitch& first = view->topology.switches[0];
+    api::AdminCommand command;
+    command.kind = api::AdminCommand::Kind::drain;
+    command.element = {first.guid, mad::PortNum{0}, first.name, {}, true, {}};
+    bench.handle(AdminRequested{command});
+    bench.run(seconds{1});
+    const auto drained = bench.core->snapshot(bench.now)->drains;
+    ASSERT_NE(drained, nullptr);
+    ASSERT_EQ(drained->asked.size(), 1U);
+    EXPECT_EQ(drained->asked[0].node, command.element.node);
+    EXPECT_TRUE(drained->heeds(drained->asked[0]));
+    command.kind = api::AdminCommand::Kind::undrain;
+    bench.handle(AdminRequested{command});
+    bench.run(seconds{1});
+    EXPECT_EQ(bench.core->snapshot(bench.now)->drains, nullptr);
+}
+
 TEST(Core, EventsAndEffectsHaveOneLineForms) {
     Bench bench;
     bench.run(seconds{2});

@@ -61,6 +61,25 @@ TEST(Database, WhatCouldNotBeBegunLeavesNothingBehind) {
     EXPECT_TRUE(place.notices.empty()) << place.notices.front() << ": half a file was taken for a torn one";
 }
 
+DrainsRecord drains() {
+    return {{{mad::Guid{5}, mad::PortNum{17}, "leaf-1", 1, 0},
+             {mad::Guid{kHighGuid}, mad::PortNum{0}, "spine-1", 1'800'000'000'000, 1}},
+            {{mad::Guid{5}, mad::PortNum{17}, mad::Guid{9}, mad::PortNum{4}}}};
+}
+
+TEST(Database, DrainsAreReplacedAndPeopleCanReadThem) {
+    Place place;
+    auto database = place.open();
+    ASSERT_TRUE(database->apply({drains()}));
+    DrainsRecord one = drains();
+    one.drains.pop_back();
+    one.cables.clear();
+    ASSERT_TRUE(database->apply({one}));
+    Stranger reader(place.path());
+    EXPECT_EQ(reader.ask("SELECT switch_guid || '/' || port FROM drains"), "0x0000000000000005/17");
+    EXPECT_EQ(reader.ask("SELECT count(*) FROM drain_cable"), "0");
+}
+
 TEST(Database, EverythingComesBack) {
     Place place;
     LidsRecord two = lids(kHighGuid, 1);
@@ -69,7 +88,7 @@ TEST(Database, EverythingComesBack) {
         place.open()->apply({two, table(kHighGuid, 300, 9), table(7, 0, 1), sweep(3), event(10), event(11),
                              LanesRecord{{{mad::Guid{kHighGuid}, mad::PortNum{3}, ~std::uint64_t{0}},
                                           {mad::Guid{5}, mad::PortNum{0}, 1}}},
-                             CleanStopRecord{true, mad::Lid{6}}}));
+                             drains(), CleanStopRecord{true, mad::Lid{6}}}));
     auto database = place.open();
     const Stored stored = database->load().value();
     EXPECT_EQ(stored.lids, two.lids);
@@ -79,6 +98,15 @@ TEST(Database, EverythingComesBack) {
     });
     ASSERT_NE(lane, stored.lanes.end());
     EXPECT_EQ(lane->print, ~std::uint64_t{0}) << "all 64 bits";
+    ASSERT_EQ(stored.drains.drains.size(), 2U);
+    EXPECT_EQ(stored.drains.drains[0].node, mad::Guid{kHighGuid}) << "SQLite's order is signed";
+    EXPECT_EQ(stored.drains.drains[0].name, "spine-1");
+    EXPECT_EQ(stored.drains.drains[0].since_ms, 1'800'000'000'000);
+    EXPECT_EQ(stored.drains.drains[0].forced, 1U);
+    EXPECT_EQ(stored.drains.drains[1].port, mad::PortNum{17});
+    ASSERT_EQ(stored.drains.cables.size(), 1U);
+    EXPECT_EQ(stored.drains.cables[0].peer, mad::Guid{9});
+    EXPECT_EQ(stored.drains.cables[0].peer_port, mad::PortNum{4});
     ASSERT_EQ(stored.tables.size(), 2U);
     EXPECT_EQ(stored.tables.at(mad::Guid{kHighGuid}).linear_fdb_top, 300);
     EXPECT_EQ(*stored.tables.at(mad::Guid{kHighGuid}).lft, std::vector<std::uint8_t>(301, 9));
@@ -134,6 +162,37 @@ TEST(Database, FabricIsReplacedAndPeopleCanReadIt) {
     EXPECT_EQ(reader.ask("SELECT b_port FROM link"), "2");
 }
 
+/// Node 2 is gone, the switch has a new neighbour at port 2, and its port 1 is down.
+FabricRecord changed_part() {
+    FabricRecord part;
+    part.of = {mad::Guid{2}, mad::Guid{kHighGuid}, mad::Guid{5}};
+    part.nodes = {small_fabric().nodes[0], {mad::Guid{5}, mad::NodeType::ca, "new", 1, 0x2c9, 4129}};
+    part.ports = {{mad::Guid{kHighGuid}, mad::PortNum{1}, mad::Guid{kHighGuid}, 1, 2, 4, "NDR", 4096},
+                  {mad::Guid{5}, mad::PortNum{1}, mad::Guid{6}, 4, 5, 4, "NDR", 4096}};
+    part.links = {{mad::Guid{5}, mad::PortNum{1}, mad::Guid{kHighGuid}, mad::PortNum{2}}};
+    return part;
+}
+
+TEST(Database, APartOfTheFabricReplacesWhatIsKnownOfItsNodes) {
+    Place place;
+    auto database = place.open();
+    FabricRecord whole = small_fabric();
+    whole.nodes.push_back({mad::Guid{7}, mad::NodeType::ca, "other", 1, 0x2c9, 4129});
+    whole.ports.push_back({mad::Guid{7}, mad::PortNum{1}, mad::Guid{8}, 4, 5, 4, "NDR", 4096});
+    ASSERT_TRUE(database->apply({whole}));
+    ASSERT_TRUE(database->apply({changed_part()}));
+    Stranger reader(place.path());
+    EXPECT_EQ(reader.ask("SELECT guid FROM nodes ORDER BY guid"),
+              "0x0000000000000005 0x0000000000000007 0xf000000000000001");
+    EXPECT_EQ(reader.ask("SELECT node_guid, port FROM ports ORDER BY node_guid"),
+              "0x0000000000000005|1 0x0000000000000007|1 0xf000000000000001|1");
+    EXPECT_EQ(reader.ask("SELECT * FROM links"), "0x0000000000000005|1|0xf000000000000001|2");
+    FabricRecord nothing;
+    nothing.of.emplace();
+    ASSERT_TRUE(database->apply({nothing}));
+    EXPECT_EQ(reader.ask("SELECT count(*) FROM node"), "3") << "no part is not the whole";
+}
+
 TEST(Database, WhatDidNotChangeIsNotWritten) {
     Place place;
     auto database = place.open();
@@ -185,7 +244,9 @@ TEST(Database, SchemaOneIsBroughtUpAndLosesNothing) {
     Place place;
     ASSERT_TRUE(place.open()->apply({lids(1, 5), table(1, 63, 1)}));
     Stranger(place.path())
-        .run("DROP TABLE sa; DROP TABLE lane; PRAGMA user_version = 1");  // as the first release left it
+        .run(
+            "DROP TABLE sa; DROP TABLE lane; DROP VIEW drains; DROP TABLE drain; DROP TABLE drain_cable; "
+            "PRAGMA user_version = 1");  // as the first release left it
     auto database = place.open();
     ASSERT_NE(database, nullptr);
     EXPECT_TRUE(database->load()->sa_state.empty());

@@ -20,7 +20,10 @@ std::vector<Record> every_kind() {
             TableForgetRecord{mad::Guid{11}},
             test::sweep(3),
             event,
-            SaStateRecord{"ibfabric-sa 2 1\nend 0\n"}};
+            SaStateRecord{"ibfabric-sa 2 1\nend 0\n"},
+            DrainsRecord{{{mad::Guid{~0ULL}, mad::PortNum{3}, "spine-1", 1'800'000'000'000, 1},
+                          {mad::Guid{2}, mad::PortNum{0}, "", 0, 0}},
+                         {{mad::Guid{2}, mad::PortNum{1}, mad::Guid{7}, mad::PortNum{9}}}}};
 }
 
 TEST(RecordCodec, EveryKindComesBackAsItWas) {

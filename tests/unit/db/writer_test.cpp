@@ -58,6 +58,37 @@ TEST(Writer, WritesWhatIsPosted) {
     EXPECT_EQ(stored.sm_lid, mad::Lid{4});
 }
 
+TEST(Writer, APartOfTheFabricGoesIntoTheWholeThatWaits) {
+    Place place;
+    Writer writer(place.open(), 100, [](const std::string&) {});
+    Stranger backup(place.path());
+    backup.run("BEGIN IMMEDIATE");
+    FabricRecord whole;
+    for (std::uint64_t guid = 1; guid <= 4; ++guid) {
+        whole.nodes.push_back({mad::Guid{guid}, mad::NodeType::ca, "old", 1, 0, 0});
+    }
+    const auto part = [](std::uint64_t guid, const char* name) {
+        FabricRecord record;
+        record.of = {mad::Guid{guid}};
+        if (*name != '\0') {
+            record.nodes = {{mad::Guid{guid}, mad::NodeType::ca, name, 1, 0, 0}};
+        }
+        return record;
+    };
+    writer.post({whole});
+    writer.post({part(2, "new"), part(3, "")});
+    writer.post({part(2, "newer")});
+    backup.run("ROLLBACK");
+    ASSERT_TRUE(writer.flush(seconds{30}));
+    EXPECT_EQ(backup.ask("SELECT guid, description FROM node ORDER BY guid"), "1|old 2|newer 4|old");
+    backup.run("BEGIN IMMEDIATE");
+    writer.post({part(1, ""), part(4, "last")});
+    writer.post({part(1, "back")});
+    backup.run("ROLLBACK");
+    ASSERT_TRUE(writer.flush(seconds{30}));
+    EXPECT_EQ(backup.ask("SELECT guid, description FROM node ORDER BY guid"), "1|back 2|newer 4|last");
+}
+
 TEST(Writer, FlushWithNothingToDoReturns) {
     Place place;
     Writer writer(place.open(), 100, [](const std::string&) {});

@@ -362,6 +362,129 @@ TEST(FailurePath, AMovedCableIsFoundWhereItIs) {
     EXPECT_EQ(wrong(lab), "");
 }
 
+// --- engines, and what stays where it was
+// ---------------------------------------------------------------------------
+
+/// Cables between switches, each once, and switches, as names for fault scripts; the SM's own switch left
+/// out.
+std::vector<std::string> losses(const Lab& lab) {
+    const auto& nodes = lab.sim.netlist().nodes;
+    const mad::Guid own = lab.sim.local_port(lab.client).node_guid;
+    std::vector<std::string> names;
+    for (std::uint32_t n = 0; n < nodes.size(); ++n) {
+        if (nodes[n].type != mad::NodeType::switch_) {
+            continue;
+        }
+        bool has_sm = false;
+        for (std::size_t p = 1; p < nodes[n].ports.size(); ++p) {
+            const auto peer = nodes[n].ports[p].peer_node;
+            has_sm = has_sm || (peer && nodes[*peer].guid == own);
+            if (peer && *peer > n && nodes[*peer].type == mad::NodeType::switch_) {
+                names.push_back(fmt::format("\"{}/{}\"", nodes[n].id, p));
+            }
+        }
+        if (!has_sm) {
+            names.push_back(fmt::format("\"{}\"", nodes[n].id));
+        }
+    }
+    return names;
+}
+
+TEST(FieldCase, C65_lash_serves_whatever_one_loss_leaves) {
+    LabOptions options;
+    options.config.routing.engines = {"lash"};
+    Lab lab(netlist("random:switches=13,degree=4,hosts=1,seed=7"), options);
+    lab.start();
+    ASSERT_TRUE(lab.run_until_up(seconds{10}));
+    ASSERT_EQ(lab.snapshot().routes->routes.engine, "lash");
+    for (const std::string& name : losses(lab)) {
+        const bool cable = name.find('/') != std::string::npos;
+        lab.forget_counts();
+        lab.inject((cable ? "link-down " : "remove-node ") + name);
+        lab.advance(seconds{40});
+        EXPECT_EQ(lab.sm->mode(), fabric::SmMode::up) << name;
+        EXPECT_EQ(wrong(lab), "") << "without " << name;
+        EXPECT_GE(lab.events("link-down") + lab.events("node-removed"), 1U) << "the loss is told: " << name;
+        lab.inject((cable ? "link-up " : "add-node ") + name);
+        lab.advance(seconds{70});
+        EXPECT_EQ(wrong(lab), "") << "with " << name << " again";
+    }
+}
+
+TEST(FieldCase, C67_a_torus_engine_on_a_tree_is_told_and_replaced) {
+    LabOptions options = at("h1");
+    options.config.routing.engines = {"torus-2qos"};
+    Lab lab(t2(), options);
+    lab.start();
+    ASSERT_TRUE(lab.run_until_up(seconds{5}));
+    ASSERT_NE(lab.find_event("engine-refused"), nullptr);
+    EXPECT_NE(lab.find_event("engine-refused")->text.find("engine torus-2qos does not serve: "),
+              std::string::npos)
+        << lab.find_event("engine-refused")->text;
+    EXPECT_EQ(lab.snapshot().routes->routes.engine, "updn");
+    EXPECT_EQ(wrong(lab), "");
+    // And after a loss the fallback goes on.
+    lab.advance(seconds{70});
+    lab.inject("link-down leaf1/5");
+    lab.advance(seconds{40});
+    EXPECT_EQ(lab.snapshot().routes->routes.engine, "updn");
+    EXPECT_EQ(wrong(lab), "");
+}
+
+TEST(FieldCase, C74_kill_spine_1_of_t2) {
+    Lab lab(t2(), at("h1"));
+    lab.start();
+    ASSERT_TRUE(lab.run_until_up(seconds{5}));
+    lab.advance(seconds{70});
+    const std::uint32_t spine = lab.node("spine1");
+    const auto way = [&](std::uint32_t from, std::uint32_t to) {
+        std::vector<std::uint32_t> nodes;
+        const auto steps = lab.sim.walk(lab.node(fmt::format("h{}", from)), PortNum{1},
+                                        lab.lid(lab.node(fmt::format("h{}", to)), 1));
+        EXPECT_TRUE(steps) << "h" << from << " to h" << to;
+        for (std::size_t i = 0; steps && i < steps->size(); ++i) {
+            nodes.push_back((*steps)[i].node);
+        }
+        return nodes;
+    };
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> before;
+    for (std::uint32_t from = 1; from <= 8; ++from) {
+        for (std::uint32_t to = 1; to <= 8; ++to) {
+            if (from != to) {
+                before[{from, to}] = way(from, to);
+            }
+        }
+    }
+    const auto tables = [&] {
+        std::vector<std::vector<std::uint8_t>> all;
+        for (const char* name : {"leaf1", "leaf2", "spine2"}) {
+            auto& table = all.emplace_back();
+            for (std::uint16_t lid = 0; lid < 64; ++lid) {
+                table.push_back(lab.sim.lft_entry(lab.node(name), mad::Lid{lid}));
+            }
+        }
+        return all;
+    };
+    const auto old = tables();
+    lab.forget_counts();
+    lab.inject("remove-node spine1");
+    lab.advance(seconds{40});
+    EXPECT_EQ(wrong(lab), "");
+    std::uint64_t differ = 0;
+    for (std::size_t i = 0; i < old.size(); ++i) {
+        differ += tables()[i] != old[i] ? 1U : 0U;
+    }
+    EXPECT_EQ(lab.sets(Attribute::linear_forwarding_table), differ);
+    std::size_t moved = 0;
+    for (const auto& [pair, nodes] : before) {
+        const bool affected = std::find(nodes.begin(), nodes.end(), spine) != nodes.end();
+        const auto now = way(pair.first, pair.second);
+        EXPECT_TRUE(affected || now == nodes) << "h" << pair.first << " to h" << pair.second;
+        moved += affected ? 1U : 0U;
+    }
+    EXPECT_GT(moved, 0U);
+}
+
 // --- hosts
 // ---------------------------------------------------------------------------------------------------------
 
