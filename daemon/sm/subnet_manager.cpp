@@ -414,7 +414,7 @@ void SubnetManager::end_reading(base::Instant now, Effects& out) {
 }
 
 void SubnetManager::start_routing(base::Instant now, Effects& out) {
-    auto on = with_absent(view_, routed_.get());
+    auto on = with_absent(view_, *working_, routed_.get());
     if (routes_ && routed_by_ == config_ && routes_alike(routed_->topology, on->topology)) {
         routes_for_ = view_;
         return start_programming(now, out);
