@@ -40,7 +40,9 @@ std::vector<bool> lids_in_use(const Topology& topology) {
 }
 
 /// The end ports of `before` that are to be kept, as they are in `now`.
-std::vector<TopologyEndPort> absent_of(const Topology& now, const Topology& before) {
+std::vector<TopologyEndPort> absent_of(const TopologyView& view, const fabric::Fabric& fabric,
+                                       const Topology& before) {
+    const Topology& now = view.topology;
     std::unordered_set<std::uint64_t> present;
     for (const TopologyEndPort& item : now.end_ports) {
         present.insert(item.port_guid.value());
@@ -52,8 +54,10 @@ std::vector<TopologyEndPort> absent_of(const Topology& now, const Topology& befo
             continue;
         }
         const std::uint32_t at = find_switch(now, before.switches[item.switch_index].guid);
-        const bool place_free = at != kNoIndex && item.switch_port.value() < now.switches[at].peers.size() &&
-                                now.switches[at].peers[item.switch_port.value()].kind == PortPeer::Kind::none;
+        const bool place_free =
+            at != kNoIndex && item.switch_port.value() < now.switches[at].peers.size() &&
+            now.switches[at].peers[item.switch_port.value()].kind == PortPeer::Kind::none &&
+            fabric.port({view.switch_nodes[at], item.switch_port}).peer.node == fabric::kNoNode;
         if (!place_free || item.lids.base == mad::kLidNone) {
             continue;
         }
@@ -90,10 +94,10 @@ bool same_links(const Topology& before, const Topology& now, std::size_t at) {
 }  // namespace
 
 std::shared_ptr<const TopologyView> with_absent(const std::shared_ptr<const TopologyView>& now,
-                                                const TopologyView* before) {
+                                                const fabric::Fabric& fabric, const TopologyView* before) {
     std::vector<TopologyEndPort> absent;
     if (before != nullptr) {
-        absent = absent_of(now->topology, before->topology);
+        absent = absent_of(*now, fabric, before->topology);
     }
     if (absent.empty()) {
         return now;

@@ -13,9 +13,11 @@
 
 namespace ibf::sm {
 
-/// `now` itself where nobody is away. End ports that are away have no place in the fabric: node kNoNode.
+/// `now`, the view of `fabric`, itself where nobody is away. End ports that are away have no place in the
+/// fabric: node kNoNode. One that is there, and left out of `now` for some reason, is not away.
 [[nodiscard]] std::shared_ptr<const fabric::TopologyView> with_absent(
-    const std::shared_ptr<const fabric::TopologyView>& now, const fabric::TopologyView* before);
+    const std::shared_ptr<const fabric::TopologyView>& now, const fabric::Fabric& fabric,
+    const fabric::TopologyView* before);
 
 /// Routes computed on `before` are right for `now`, entry by entry. Names do not count.
 [[nodiscard]] bool routes_alike(const routing::Topology& before, const routing::Topology& now);

@@ -438,7 +438,7 @@ void SubnetManager::end_reading(base::Instant now, Effects& out) {
 }
 
 void SubnetManager::start_routing(base::Instant now, Effects& out) {
-    auto on = with_absent(view_, routed_.get());
+    auto on = with_absent(view_, *working_, routed_.get());
     renew_route_options();
     if (routes_ && routed_by_ == route_options_ && routes_alike(routed_->topology, on->topology)) {
         routes_for_ = view_;

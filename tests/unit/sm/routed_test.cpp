@@ -23,6 +23,20 @@ std::shared_ptr<const TopologyView> view_of(Topology topology) {
     return std::make_shared<const TopologyView>(std::move(view));
 }
 
+/// Its switches, none of them with a cable.
+fabric::Fabric fabric_of(const TopologyView& view) {
+    fabric::Fabric fabric;
+    for (const routing::TopologySwitch& item : view.topology.switches) {
+        fabric.nodes.emplace_back().ports.resize(item.peers.size());
+    }
+    return fabric;
+}
+
+std::shared_ptr<const TopologyView> with_absent(const std::shared_ptr<const TopologyView>& now,
+                                                const TopologyView* before) {
+    return sm::with_absent(now, fabric_of(*now), before);
+}
+
 Topology tree() {
     return routing::topology_of(routing::generate_netlist("fat-tree:radix=4,levels=2").value(), 0).value();
 }
@@ -75,6 +89,15 @@ TEST(Routed, ItIsForgottenWhenItsPortOrItsLidIsNeeded) {
     const auto now = view_of(replaced);
     EXPECT_EQ(with_absent(now, before.get()), now);
     EXPECT_FALSE(routes_alike(before->topology, replaced));
+}
+
+TEST(Routed, WhoIsThereAndLeftOutIsNotAway) {
+    const auto before = view_of(tree());
+    const auto now = view_of(without(before->topology, 0));
+    fabric::Fabric fabric = fabric_of(*now);
+    const routing::TopologyEndPort& host = before->topology.end_ports[0];
+    fabric.port({host.switch_index, host.switch_port}).peer = {0, mad::PortNum{1}};
+    EXPECT_EQ(sm::with_absent(now, fabric, before.get()), now);
 }
 
 TEST(Routed, WithItsSwitchItGoes) {
