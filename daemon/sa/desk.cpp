@@ -125,7 +125,8 @@ void Desk::take_message(mad::RmppMessage&& message, base::Instant now, DeskOutpu
 bool Desk::may_ask(const mad::SaMad& request) {
     ++counters_.requests;
     const mad::SmState state = view_->snapshot().mastership.state;
-    if (state == mad::SmState::standby || state == mad::SmState::not_active) {
+    const bool holds = view_->snapshot().mode == fabric::SmMode::hold;  // clients have nobody else to ask
+    if (!holds && (state == mad::SmState::standby || state == mad::SmState::not_active)) {
         ++counters_.silent;
         return false;
     }

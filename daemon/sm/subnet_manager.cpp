@@ -617,25 +617,7 @@ void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& o
     set_mode(SmMode::up, done.failures().empty()
                              ? std::string("subnet up")
                              : fmt::format("subnet up, {} device(s) with trouble", done.failures().size()));
-    std::vector<ProgramFailure> troubles = done.failures();
-    troubles.insert(troubles.end(), done.surprises().begin(), done.surprises().end());
-    not_set_up_until_ = held_until(troubles, now);
-    if (not_set_up_until_) {
-        want_sweep(SweepScope::light, "links that are held down were not set up", *not_set_up_until_);
-    } else if (!done.failures().empty()) {
-        retry_later("set-up failed on some device", now);
-    } else if (done.bounces() > 0) {
-        want_sweep(SweepScope::full, "links were taken down to change them", now + config_->trap_hold_down);
-    } else if (!done.surprises().empty() && surprised_) {
-        retry_later(done.surprises().front().text, now);  // again: it may go on for ever
-    } else if (!done.surprises().empty()) {
-        want_sweep(SweepScope::full, done.surprises().front().text, now + config_->trap_hold_down);
-    } else if (discovery_incomplete_) {
-        retry_later("some device did not answer everything", now);
-    } else {
-        failed_in_a_row_ = 0;
-    }
-    surprised_ = !done.surprises().empty();
+    plan_next_look(done, now);
     end_phase(now, out);
     if (first) {
         tell_phases(out);

@@ -294,6 +294,7 @@ private:
     void hold_against(fabric::PortId port, std::uint32_t times, base::Instant now);
     [[nodiscard]] HeldPorts held_ports(base::Instant now) const;
     void note_held(LightSweep::Result& result, base::Instant now);
+    void plan_next_look(const Programmer& done, base::Instant now);
     [[nodiscard]] std::optional<base::Instant> held_until(const std::vector<ProgramFailure>& troubles,
                                                           base::Instant now) const;
     [[nodiscard]] std::string place_text(fabric::PortRef at) const;

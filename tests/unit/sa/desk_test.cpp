@@ -15,9 +15,11 @@ public:
         show(mad::SmState::master);
     }
 
-    void show(mad::SmState state) {
+    void show(mad::SmState state) { show(state, fabric::SmMode::up); }
+    void show(mad::SmState state, fabric::SmMode mode) {
         auto snapshot = std::make_shared<fabric::Snapshot>(lab.snapshot());
         snapshot->mastership.state = state;
+        snapshot->mode = mode;
         desk.show(std::make_shared<sa::View>(snapshot), std::make_shared<fabric::SaTables>());
     }
     mad::WireMad wire(mad::SaMad mad, std::uint16_t lid, std::uint64_t tid) {
@@ -177,6 +179,15 @@ TEST(Desk, IsSilentWhereItIsNotTheMastersAndToAForeignKey) {
     EXPECT_TRUE(bench.out.wire.empty());
     EXPECT_EQ(bench.desk.counters().silent, 1U);
     EXPECT_EQ(bench.desk.counters().malformed, 1U);
+}
+
+TEST(Desk, AnswersInHoldModeAlthoughItIsNotActive) {
+    DeskBench bench;
+    bench.show(mad::SmState::not_active, fabric::SmMode::hold);
+    bench.desk.on_mad(bench.wire(bench.path(), 3, 1), bench.now, bench.out);
+    bench.serve_all();
+    EXPECT_EQ(bench.out.wire.size(), 1U);
+    EXPECT_EQ(bench.desk.counters().silent, 0U);
 }
 
 // The answer to GetTraceTable is a GetTableResp (IBA 15.2.2, table 189).
