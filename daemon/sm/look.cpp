@@ -16,6 +16,12 @@ constexpr std::size_t kReasonsMax = 16;
 /// whole fabric to the next.
 constexpr std::uint32_t kLightsBeside = 6;
 
+/// Why a device is left out is told by another place, which need not be touched when this one is well again.
+bool lies_elsewhere(const fabric::Isolation& item) {
+    return item.reason == fabric::IsolationReason::duplicate_guid ||
+           item.reason == fabric::IsolationReason::one_way;
+}
+
 }  // namespace
 
 void SubnetManager::start_sweep(base::Instant now, Effects& out) {
@@ -95,7 +101,8 @@ void SubnetManager::start_discovery(std::optional<TouchedPlaces> touched, base::
     const std::uint32_t rhythm = config_->silent_probe_sweeps;
     const bool due = !touched && rhythm > 0 && ++full_count_ % rhythm == 0;
     const bool asks_silent = std::exchange(ask_silent_, false) || due;
-    if (asks_silent) {
+    if (asks_silent ||
+        (fabric_ && std::any_of(fabric_->isolations.begin(), fabric_->isolations.end(), lies_elsewhere))) {
         touched.reset();
     }
     report_.scope = touched ? "touched" : "full";

@@ -23,7 +23,7 @@ from mutations import MUTATIONS, Binary
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CAMPAIGN = Binary("ibf_test_campaign", "Campaigns/Seeds.Pass/0:Campaigns/Seeds.Pass/1")
-PATIENCE = 300  # seconds: a test that hangs has caught it
+PATIENCE = 60  # seconds: a test that hangs has caught it
 
 
 def text_of(file):
@@ -121,6 +121,10 @@ def main():
     if options.check or not options.build:
         return check()
     bench = Bench(options.build)
+    for binary in sorted({mutation.unit for mutation in MUTATIONS} | {CAMPAIGN}, key=str):
+        if failed := caught_by(os.path.join(bench.build, "bin", binary.target), binary):
+            print(f"{failed} fails without a planted fault")
+            return 2
     chosen = [mutation for mutation in MUTATIONS if not options.only or mutation.name in options.only]
     print("| mutation | what is wrong | unit test | campaign |\n|---|---|---|---|", flush=True)
     missed = 0

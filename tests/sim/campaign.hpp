@@ -109,9 +109,10 @@ private:
     std::unique_ptr<FabricJudge> judge_;
     base::Instant looked_{};
     bool one_lane_ = true;  ///< the engines promise freedom from credit loops on lane 0 alone
-    /// Up/down whose order does not change with what is lost: no mix of tables can have a ring of credits.
-    bool order_stays_ = false;
-    bool forgetful_ = false;  ///< a master may not know what LID a node had that lost its own
+    std::optional<base::Instant>
+        ring_told_;            ///< a manager has said that old and new tables have a ring of credits
+    std::string untold_ring_;  ///< one of which none has
+    bool forgetful_ = false;   ///< a master may not know what LID a node had that lost its own
     std::set<std::uint32_t> reset_;
     std::vector<std::pair<std::string, Undo>> undo_;
     std::vector<std::string> done_;

@@ -75,7 +75,7 @@ TEST(Campaigns, ASeedReplaysExactly) {
     }
 }
 
-constexpr std::uint64_t kBlock = 30;
+constexpr std::uint64_t kBlock = 50;
 
 class Seeds : public ::testing::TestWithParam<std::uint64_t> {};
 

@@ -31,13 +31,15 @@ bool is_set(const mad::Smp& smp) {
 
 // --- tables
 
-TableWalk::TableWalk(const Simulator& sim) : sim_(sim) {
-    read_links();
+TableWalk::TableWalk(const Simulator& sim) : TableWalk(sim, {}) {}
+
+TableWalk::TableWalk(const Simulator& sim, const std::multiset<std::uint32_t>& without) : sim_(sim) {
+    read_links(without);
     read_owners();
 }
 
 /// Data pass where both ends are Active (IBA 7.2.7).
-void TableWalk::read_links() {
+void TableWalk::read_links(const std::multiset<std::uint32_t>& without) {
     const sim::World& world = sim_.world();
     first_.assign(world.size() + 1, 0);
     for (std::uint32_t n = 0; n < world.size(); ++n) {
@@ -57,6 +59,9 @@ void TableWalk::read_links() {
                 continue;
             }
             if (world.device(peer->node).is_switch()) {
+                if (without.contains(n) || without.contains(peer->node)) {
+                    continue;
+                }
                 peer_[first_[n] + p] = peer->node;
             } else {
                 has_hosts_[n] = true;
@@ -242,7 +247,7 @@ void FabricJudge::check_tables(base::Instant at, const mad::Smp& request, std::u
             return;
         }
     }
-    TableWalk walk(sim_);
+    TableWalk walk(sim_, hidden_);  // of two with one GUID, one is left alone: nobody knows what it holds
     const std::string after =
         fmt::format("after {} to {}", mad::attribute_name(request.header.attribute), device.description);
     if (const std::string loop = walk.loop(); !loop.empty()) {

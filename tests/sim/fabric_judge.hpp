@@ -25,6 +25,8 @@ namespace ibf::test {
 class TableWalk {
 public:
     explicit TableWalk(const sim::Simulator& sim);
+    /// As if these were not there.
+    TableWalk(const sim::Simulator& sim, const std::multiset<std::uint32_t>& without);
     /// A loop, in words; empty: none.
     [[nodiscard]] std::string loop();
     /// A credit cycle, link by link; empty: none.
@@ -33,7 +35,7 @@ public:
 private:
     static constexpr std::uint32_t kNone = 0xFFFFFFFFU;
 
-    void read_links();
+    void read_links(const std::multiset<std::uint32_t>& without);
     void read_owners();
     [[nodiscard]] std::uint8_t exit(std::uint32_t node, std::uint32_t lid) const;
     [[nodiscard]] std::uint32_t next(std::uint32_t node, std::uint32_t lid) const;
