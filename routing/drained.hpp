@@ -25,7 +25,7 @@ struct Routes;
 struct Drained {
     Elements elements;
     /// LIDs of drained switches that are away. Nobody sends to them, and their entries stay as they are, so
-    /// that a switch taken out of service and put back costs the others no write.
+    /// that a switch taken out of service and put back costs the others no write for its own LID.
     std::vector<mad::LidRange> away;
 
     [[nodiscard]] bool empty() const { return elements.empty() && away.empty(); }

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "mad/multicast.hpp"
 
@@ -36,7 +37,34 @@ std::vector<std::uint32_t> distances(const Topology& topology, const std::vector
     return distance;
 }
 
-/// The switches farthest from the hosts.
+/// Switches that something leads through: not the ends of branches on which no host is, as a drained switch
+/// is (routing/drained.hpp).
+std::vector<char> thoroughfares(const Topology& topology, const std::vector<std::uint32_t>& leaves) {
+    std::vector<char> open(topology.switches.size(), 1);
+    const auto is_end = [&](std::uint32_t at) {
+        std::uint32_t neighbour = kNoIndex;
+        for (const auto& peer : topology.switches[at].peers) {
+            if (peer.kind == PortPeer::Kind::switch_ && open[peer.index] != 0 && peer.index != at) {
+                if (neighbour != kNoIndex && neighbour != peer.index) {
+                    return false;
+                }
+                neighbour = peer.index;
+            }
+        }
+        return !std::binary_search(leaves.begin(), leaves.end(), at);
+    };
+    for (bool again = true; std::exchange(again, false);) {
+        for (std::uint32_t at = 0; at < open.size(); ++at) {
+            if (open[at] != 0 && is_end(at)) {
+                open[at] = 0;
+                again = true;
+            }
+        }
+    }
+    return open;
+}
+
+/// The switches farthest from the hosts, of those that something leads through.
 std::vector<std::uint32_t> root_candidates(const Topology& topology) {
     std::vector<std::uint32_t> leaves;
     for (const auto& end : topology.end_ports) {
@@ -47,13 +75,14 @@ std::vector<std::uint32_t> root_candidates(const Topology& topology) {
     std::sort(leaves.begin(), leaves.end());
     leaves.erase(std::unique(leaves.begin(), leaves.end()), leaves.end());
     const std::vector<std::uint32_t> rank = distances(topology, leaves);
+    const std::vector<char> open = thoroughfares(topology, leaves);
     std::uint32_t most = 0;
-    for (const std::uint32_t r : rank) {
-        most = r == kFar ? most : std::max(most, r);
+    for (std::uint32_t s = 0; s < rank.size(); ++s) {
+        most = rank[s] == kFar || open[s] == 0 ? most : std::max(most, rank[s]);
     }
     std::vector<std::uint32_t> roots;
     for (std::uint32_t s = 0; s < rank.size(); ++s) {
-        if (rank[s] == most) {
+        if (rank[s] == most && open[s] != 0) {
             roots.push_back(s);
         }
     }

@@ -5,6 +5,7 @@
 // over. A trap 128 names a switch, never a port. So the switch's ports are looked at, and what its traps told
 // is held against a link only where that is the one that is not as it was.
 #include <algorithm>
+#include <numeric>
 
 #include "daemon/sm/subnet_manager.hpp"
 
@@ -66,9 +67,8 @@ std::string SubnetManager::place_text(PortRef at) const {
 
 /// A look at the fabric has ended: which links are not as the last one left them?
 void SubnetManager::note_changes(base::Instant now) {
-    std::map<mad::Guid, std::uint32_t> told = std::exchange(link_traps_, {});
     if (!fabric_) {
-        return;
+        return link_traps_.clear();
     }
     if (link_speakers_.size() > HoldDown::kSubjectsMax) {
         link_speakers_.clear();
@@ -77,15 +77,19 @@ void SubnetManager::note_changes(base::Instant now) {
     for (std::uint32_t n = 0; n < fabric_->nodes.size(); ++n) {
         earlier.emplace(fabric_->nodes[n].guid().value(), n);
     }
-    for (std::uint32_t n = 0; n < working_->nodes.size(); ++n) {
-        const auto found = earlier.find(working_->nodes[n].guid().value());
-        const std::uint32_t before = found == earlier.end() ? kNoNode : found->second;
-        if (note_changes_of(n, before, now)) {
-            told.erase(working_->nodes[n].guid());
+    std::vector<std::uint32_t> looked_at(extent_ ? 0 : working_->nodes.size());
+    std::iota(looked_at.begin(), looked_at.end(), 0U);
+    for (const std::uint32_t n : extent_ ? extent_->nodes : looked_at) {
+        const mad::Guid guid = working_->nodes[n].guid();
+        const auto found = earlier.find(guid.value());
+        const bool some = note_changes_of(n, found == earlier.end() ? kNoNode : found->second, now);
+        const auto told = link_traps_.extract(guid);
+        if (!some && !told.empty()) {
+            note_untold(guid, told.mapped(), now);
         }
     }
-    for (const auto& [guid, traps] : told) {
-        note_untold(guid, traps, now);
+    if (!extent_) {
+        link_traps_.clear();  // of who is gone
     }
 }
 

@@ -570,6 +570,9 @@ void SubnetManager::keep_tables(const RowsInForce& rows, Effects& out) {
             batch.emplace_back(stored);
         }
     }
+    if (in_force_known_) {
+        drained_in_force_ = routed_by_->drained.elements;
+    }
     if (!batch.empty()) {
         out.emplace_back(Persist{std::move(batch)});
     }
@@ -577,9 +580,6 @@ void SubnetManager::keep_tables(const RowsInForce& rows, Effects& out) {
 
 void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& out) {
     keep_tables(done.rows_in_force(), out);
-    if (in_force_known_) {
-        drained_in_force_ = routed_by_->drained.elements;
-    }
     keep_groups(done);
     keep_lanes(done, now, out);
     report_.lft_blocks_written = done.lft_blocks();

@@ -103,7 +103,8 @@ TEST_F(DrainApiTest, ASubstituteIsShown) {
     EXPECT_EQ(row["state"], "swapped");
     EXPECT_EQ(row["substitute"]["guid"], "0x0000000000abcdef");
     bool told = false;
-    for (const auto& finding : ask("GET", "/v1/check").body["findings"]) {
+    const Json findings = ask("GET", "/v1/check").body["findings"];
+    for (const Json& finding : findings) {
         told = told || finding["kind"] == "drain-swapped";
     }
     EXPECT_TRUE(told);

@@ -42,8 +42,16 @@ unsigned ways_across(const Lab& lab, const std::string& name, std::uint8_t port)
     return count;
 }
 
+/// Nothing is re-balanced: what is written here is for the drains alone.
+LabOptions unbalanced() {
+    LabOptions options = at("h1");
+    options.config.rebalance_blocks = 0;
+    return options;
+}
+
 struct DrainedLab {
-    explicit DrainedLab(routing::Netlist net) : lab(std::move(net), at("h1")) {
+    explicit DrainedLab(routing::Netlist net) : DrainedLab(std::move(net), unbalanced()) {}
+    DrainedLab(routing::Netlist net, const LabOptions& options) : lab(std::move(net), options) {
         lab.watch_loops();
         lab.start();
         EXPECT_TRUE(lab.run_until_up(seconds{10}));
@@ -169,6 +177,17 @@ TEST(Drains, AnUndrainedElementServesAgain) {
     EXPECT_NE(ways_across(bench.lab, "spine2", 0), 0U);
 }
 
+TEST(Drains, TrafficComesBackWhenLoadsAreBalanced) {
+    DrainedLab bench(four_by_three(), at("h1"));
+    bench.drain("spine2", 0);
+    bench.lab.undrain(element(bench.lab, "spine2", 0));
+    bench.settle();
+    bench.lab.advance(seconds{300});
+    EXPECT_NE(ways_across(bench.lab, "spine2", 0), 0U);
+    EXPECT_EQ(wrong(bench.lab), "");
+    EXPECT_EQ(join_lines(bench.lab.loops()), "");
+}
+
 /// A preference, not a cut: where everything else is gone it serves.
 TEST(Drains, TheLastWayServesThoughDrained) {
     DrainedLab bench(four_by_three());
@@ -235,7 +254,9 @@ TEST(Drains, ASubstituteIsToldOnceAndIsNotDrained) {
     const fabric::EventRecord& event = *lab.find_event("drain-swapped");
     EXPECT_EQ(event.severity, fabric::EventRecord::Severity::warning);
     EXPECT_NE(event.text.find("'spine2' 0x0002c90000abcdef"), std::string::npos) << event.text;
+    lab.advance(seconds{300});  // until loads are balanced anew
     EXPECT_NE(ways_across(lab, "spine2", 0), 0U) << "the new one serves";
+    EXPECT_EQ(lab.events("drain-swapped"), 1U);
     EXPECT_EQ(wrong(lab), "");
 }
 

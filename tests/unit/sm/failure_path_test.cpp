@@ -414,7 +414,7 @@ TEST(FieldCase, C65_lash_serves_whatever_one_loss_leaves) {
 TEST(FieldCase, C67_a_torus_engine_on_a_tree_is_told_and_replaced) {
     LabOptions options = at("h1");
     options.config.routing.engines = {"torus-2qos"};
-    Lab lab(t2(), options);
+    Lab lab(leaf_spine(4, 3, 2, mad::LinkSpeed::edr), options);  // T2 itself is a ring of four, and served
     lab.start();
     ASSERT_TRUE(lab.run_until_up(seconds{5}));
     ASSERT_NE(lab.find_event("engine-refused"), nullptr);
@@ -425,7 +425,7 @@ TEST(FieldCase, C67_a_torus_engine_on_a_tree_is_told_and_replaced) {
     EXPECT_EQ(wrong(lab), "");
     // And after a loss the fallback goes on.
     lab.advance(seconds{70});
-    lab.inject("link-down leaf1/5");
+    lab.inject("link-down leaf1/4");
     lab.advance(seconds{40});
     EXPECT_EQ(lab.snapshot().routes->routes.engine, "updn");
     EXPECT_EQ(wrong(lab), "");

@@ -7,6 +7,7 @@
 #include "base/prng.hpp"
 #include "harness.hpp"
 #include "mad/codec.hpp"
+#include "routing/drained.hpp"
 
 namespace ibf::sm {
 namespace {
@@ -99,6 +100,30 @@ TEST(MftPlan, TreesSpreadOverTheRoots) {
         }
     }
     EXPECT_EQ(used.size(), 4U) << "all spines carry some";
+}
+
+/// It is the farthest from all hosts, and still nobody's root.
+TEST(MftPlan, TheEndOfABranchIsNoRoot) {
+    const Topology whole = topology_of("fat-tree:radix=4,levels=3");
+    for (std::uint32_t at = 0; at < whole.switches.size(); ++at) {
+        routing::Elements one;
+        one.add(whole.switches[at].guid);
+        if (!routing::losses(whole, one).cut_off.empty()) {
+            continue;
+        }
+        const Topology topology = routing::mask_drained(whole, one).topology;
+        for (std::uint16_t mlid = 0xC000; mlid < 0xC008; ++mlid) {
+            MulticastGroups groups;
+            for (const auto& end : topology.end_ports) {
+                groups[mad::Mlid{mlid}].push_back({end.port_guid, true});
+            }
+            const MftRows rows = plan_trees(topology, groups);
+            EXPECT_TRUE(rows[at].empty()) << whole.switches[at].name << " MLID " << mlid;
+            const auto& from = topology.end_ports[0];
+            const Flood result = flood(topology, rows, mlid, from.switch_index, from.switch_port.value());
+            EXPECT_EQ(result.copies.size(), topology.end_ports.size() - 1);
+        }
+    }
 }
 
 TEST(MftPlan, AJoinOnlyAddsAndALeaveOnlyTakesAway) {
