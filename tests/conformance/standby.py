@@ -27,7 +27,7 @@ from certificates import Authority
 from sms import Ours, OnOurs, Scene
 
 SKIPPED = 77
-CLIENTS = 4
+CLIENTS = 3
 STRANGERS = 50
 SERVICE = 0x1000_0000_0000_0CC1
 RESIDENT_MORE = 64  # MB that strangers at the door may cost, all together
