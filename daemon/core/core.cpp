@@ -247,6 +247,11 @@ void Core::note_clients_heard(base::Instant now, Effects& out) {
     } else if (before && !clients_heard_) {
         out.emplace_back(sm::MarkEdition{kEditionUnknown});
     }
+    // Nor is it when this one follows that master without knowing what those had left with it.
+    const bool took_copies = std::exchange(took_copies_, sm_.takes_copies());
+    if (took_copies && !took_copies_ && !clients_heard_) {
+        out.emplace_back(sm::MarkEdition{kEditionUnknown});
+    }
 }
 
 /// What comes until the write is of the same edition: one mark will do for all that a port is told.

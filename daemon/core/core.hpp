@@ -149,6 +149,7 @@ private:
     std::string database_text_ = "ok";
     std::string config_error_;
     const bool copies_;
+    bool took_copies_ = true;  ///< sm_.takes_copies() when last asked
     HeldCopy copy_;
     std::optional<base::Instant> behind_since_;  ///< more was told than came
     bool behind_told_ = false;

@@ -490,7 +490,8 @@ void Daemon::execute() {
             }
         } else if (const auto* mark = std::get_if<sm::MarkEdition>(&effect)) {
             set_mark(mark->edition);
-            if (replica_) {
+            // Who steps down has nothing more to say: its heir may have all that it told.
+            if (replica_ && (mark->edition != core::kEditionUnknown || !core_->takes_copies())) {
                 replica_->told(mark->edition, mark->client);
             }
         } else if (auto* announce = std::get_if<sm::Announce>(&effect)) {

@@ -44,7 +44,9 @@ void Channel::start() {
 
 void Channel::on_handshake(const error_code& error) {
     if (error) {
-        return close(fmt::format("no TLS connection: {}", reason_of(error)));
+        const std::string trouble = certificate_trouble(stream_.native_handle());
+        return close(
+            fmt::format("no TLS connection: {}{}{}", reason_of(error), trouble.empty() ? "" : ": ", trouble));
     }
     auto name = certified_name(stream_.native_handle(), terms_.names);
     if (!name) {

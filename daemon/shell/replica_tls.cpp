@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
@@ -53,6 +54,12 @@ Result<void> check_file(std::string_view option, const std::string& path, mode_t
 }
 
 Result<void> taken(std::string_view option, const std::string& path, const boost::system::error_code& error) {
+    const int reason = ERR_GET_REASON(static_cast<unsigned long>(error.value()));
+    if (error && (reason == X509_R_KEY_VALUES_MISMATCH || reason == X509_R_KEY_TYPE_MISMATCH)) {
+        return base::fail(
+            ErrorKind::refused,
+            fmt::format("replica.{}: {} and replica.certificate do not belong together", option, path));
+    }
     if (error) {
         return base::fail(ErrorKind::io,
                           fmt::format("replica.{}: {}: {} (PEM is expected)", option, path, error.message()));
@@ -79,9 +86,6 @@ Result<void> check_own(SSL_CTX* context, const ReplicaConfig& config) {
     };
     if (own == nullptr) {
         return refuse("holds no certificate");
-    }
-    if (SSL_CTX_check_private_key(context) != 1) {
-        return refuse(fmt::format("and replica.key, {}, do not belong together", config.key));
     }
     if (X509_cmp_current_time(X509_get0_notAfter(own)) < 0) {
         return refuse(fmt::format("expired on {}: renew it, then reload", day_of(X509_get0_notAfter(own))));
@@ -171,6 +175,11 @@ Result<std::shared_ptr<ssl::context>> load_tls(const ReplicaConfig& config) {
     SSL_CTX_set_options(native, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
     context->set_verify_mode(ssl::verify_peer | ssl::verify_fail_if_no_peer_cert);
     return context;
+}
+
+std::string certificate_trouble(void* ssl) {
+    const long verdict = SSL_get_verify_result(static_cast<SSL*>(ssl));
+    return verdict == X509_V_OK ? std::string{} : X509_verify_cert_error_string(verdict);
 }
 
 Result<std::string> certified_name(void* ssl, const std::vector<std::string>& allowed) {

@@ -20,6 +20,9 @@ namespace ibf::shell {
 /// read by others; the certificate has expired, is another key's, or not this CA's).
 [[nodiscard]] base::Result<std::shared_ptr<boost::asio::ssl::context>> load_tls(const ReplicaConfig& config);
 
+/// What is wrong with the certificate that a peer has shown; empty: nothing, or it showed none.
+[[nodiscard]] std::string certificate_trouble(void* ssl);
+
 /// The name in the peer's certificate, after a handshake. `ssl` is an SSL*. Errors: refused: it bears none of
 /// `names`.
 [[nodiscard]] base::Result<std::string> certified_name(void* ssl, const std::vector<std::string>& names);
