@@ -57,6 +57,7 @@ class Bench:
         self.build = os.path.abspath(build)
         with open(os.path.join(self.build, "compile_commands.json"), encoding="utf-8") as file:
             self.commands = json.load(file)
+        self.failing = []  # tests that fail without a planted fault
 
     def compile(self, source, shadow, target):
         """SOURCE, or what SHADOW has in its place and of headers, to TARGET. What the compiler says; empty: done."""
@@ -74,6 +75,11 @@ class Bench:
         command = re.sub(r"(\S*/c\+\+) ", rf"\1 -Wl,--allow-multiple-definition {' '.join(objects)} ", command, count=1)
         done = run(re.sub(r" -o \S+", f" -o {program}", command), self.build)
         return "" if done.returncode == 0 else done.stderr[-2000:]
+
+
+def without(binary, tests):
+    """The same, but for some tests."""
+    return Binary(binary.target, binary.filter + ("" if "-" in binary.filter else "-") + "".join(f":{test}" for test in tests))
 
 
 def caught_by(program, binary):
@@ -107,7 +113,7 @@ def plant(bench, mutation):
             program = os.path.join(shadow, binary.target)
             if refused := bench.link(binary.target, objects, program):
                 return f"| {mutation.name} | {mutation.what} | does not link: {refused} | |", False
-            seen.append(caught_by(program, binary))
+            seen.append(caught_by(program, without(binary, bench.failing)))
     columns = " | ".join(f"`{name}`" if name else "-" for name in seen)
     return f"| {mutation.name} | {mutation.what} | {columns} |", any(seen)
 
@@ -122,9 +128,12 @@ def main():
         return check()
     bench = Bench(options.build)
     for binary in sorted({mutation.unit for mutation in MUTATIONS} | {CAMPAIGN}, key=str):
-        if failed := caught_by(os.path.join(bench.build, "bin", binary.target), binary):
-            print(f"{failed} fails without a planted fault")
-            return 2
+        while failed := caught_by(os.path.join(bench.build, "bin", binary.target), without(binary, bench.failing)):
+            if failed in bench.failing:
+                print(f"{binary.target} does not run")
+                return 2
+            print(f"{failed} fails without a planted fault: it is left out")
+            bench.failing.append(failed)
     chosen = [mutation for mutation in MUTATIONS if not options.only or mutation.name in options.only]
     print("| mutation | what is wrong | unit test | campaign |\n|---|---|---|---|", flush=True)
     missed = 0
