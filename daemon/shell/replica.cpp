@@ -435,10 +435,10 @@ void Replica::reload(core::ConfigDigests digests) {
     impl_->post([impl = impl_.get(), digests = std::move(digests)]() mutable {
         impl->hub.identity.digests = std::move(digests);
         impl->load();
-        impl->for_each_giver([](Giver& giver) { giver.introduce(); });
+        impl->for_each_giver([](Giver& giver) { giver.compare_again(); });
         for (auto& callee : impl->callees) {
             if (const auto taker = callee.taker) {
-                taker->introduce();
+                taker->compare_again();
             }
         }
     });

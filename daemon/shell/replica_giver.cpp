@@ -71,8 +71,16 @@ void Giver::on_hello(const Hello& hello) {
     if (hello.guid == hub_.identity.self.guid) {
         return;  // ourselves: the taker ends it
     }
+    hello_ = hello;
     refused_ = hub_.refuses(peer_of(hello, certified()), hello.digests);
     refused_ ? end() : begin();
+}
+
+void Giver::compare_again() {
+    introduce();
+    if (hello_) {
+        on_hello(Hello(*hello_));
+    }
 }
 
 void Giver::standing_changed() {
@@ -243,8 +251,19 @@ void Taker::on_hello(const Hello& hello) {
         return close("these are we ourselves");
     }
     peer_ = peer_of(hello, certified());
+    hello_ = hello;
     refused_ = hub_.refuses(*peer_, hello.digests);
+    if (refused_ && wanted_) {
+        return close("it is configured otherwise than we are");
+    }
     want_if_followed();
+}
+
+void Taker::compare_again() {
+    introduce();
+    if (hello_) {
+        on_hello(Hello(*hello_));
+    }
 }
 
 void Taker::standing_changed() {

@@ -42,6 +42,8 @@ public:
     void told(mad::Guid client);
     void standing_changed();
     void introduce();
+    /// The configuration is another one now.
+    void compare_again();
     /// Everything has gone out.
     [[nodiscard]] bool idle() const;
 
@@ -60,6 +62,7 @@ private:
 
     Hub& hub_;
     std::function<void(const std::string&)> ended_;
+    std::optional<Hello> hello_;  ///< the peer's
     bool refused_ = false;
     std::optional<Want> wanted_;
     bool giving_ = false;
@@ -92,6 +95,8 @@ public:
 
     void standing_changed();
     void introduce();
+    /// The configuration is another one now.
+    void compare_again();
 
 private:
     void opened() override { introduce(); }
@@ -108,6 +113,7 @@ private:
     Place& place_;
     Ended ended_;
     std::optional<core::Peer> peer_;
+    std::optional<Hello> hello_;  ///< the peer's
     bool refused_ = false;
     bool itself_ = false;
     bool master_ = false;  ///< it says so

@@ -267,6 +267,9 @@ TEST_F(Copies, C56_WhereDifferencesAreRefusedThereIsNoCopyUntilTheyAgree) {
     EXPECT_TRUE(taken.all<CopyReceived>().empty());
     taker->reload(core::config_digests(sm::SmConfig{}));
     EXPECT_TRUE(taken.wait_for<CopyReceived>(1));
+    EXPECT_EQ(taken.all<PeerCompared>().front().differences, std::vector<std::string>{"LMC"});
+    EXPECT_TRUE(taken.all<PeerCompared>().back().differences.empty())
+        << "who has changed hears of it as well";
 }
 
 // The same list on every node: each finds itself on it.
