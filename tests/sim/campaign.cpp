@@ -100,11 +100,7 @@ void Campaign::cast() {
         if (rings != judge_->credit_cycles().size()) {
             tell("  credits wait in a ring: " + judge_->credit_cycles().back().second);
             const bool told = ring_told_ && at - *ring_told_ < seconds{60};
-            if (one_lane_ && !told && untold_ring_.empty()) {
-                untold_ring_ = fmt::format(
-                    "at {}: old and new tables, and no word of it: credits wait in a ring: {}",
-                    base::format_duration(at.time_since_epoch()), judge_->credit_cycles().back().second);
-            }
+            untold_ring_ = untold_ring_ || (one_lane_ && !told);
         }
         if (told_.sets && request.header.method == static_cast<std::uint8_t>(mad::Method::set)) {
             tell(fmt::format("  client {} set {} {:#x} of {}: status {}", sender_of(request),
@@ -527,9 +523,6 @@ void Campaign::judge_rest() {
         found_.insert(found_.end(), found.begin(), found.end());
     };
     take(judge_->findings());
-    if (!untold_ring_.empty()) {
-        found_.push_back(untold_ring_);
-    }
     const Manager* master = the_master();
     if (master == nullptr || master->lab->sm->mode() != fabric::SmMode::up) {
         found_.push_back(master == nullptr ? "nobody is master"
@@ -581,7 +574,7 @@ std::string Campaign::cable_of(std::uint32_t node) {
 
 Campaign::Statistics Campaign::statistics() const {
     const sim::SimCounters& counters = managers_[0]->lab->sim.counters();
-    return {counters.mads, counters.sets, judge_->credit_cycles().empty() ? 0U : 1U,
+    return {counters.mads, counters.sets, judge_->credit_cycles().empty() ? 0U : 1U, untold_ring_ ? 1U : 0U,
             judge_->writers_followed()};
 }
 

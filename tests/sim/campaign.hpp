@@ -38,6 +38,7 @@ public:
         std::uint64_t mads = 0;
         std::uint64_t sets = 0;
         std::uint64_t credit_cycles = 0;     ///< 1: old and new tables together had one, for a while
+        std::uint64_t untold_cycles = 0;     ///< 1: on one lane, and no manager had said so
         std::uint64_t writers_followed = 0;  ///< how often another SM went on writing
     };
     [[nodiscard]] Statistics statistics() const;
@@ -110,9 +111,9 @@ private:
     base::Instant looked_{};
     bool one_lane_ = true;  ///< the engines promise freedom from credit loops on lane 0 alone
     std::optional<base::Instant>
-        ring_told_;            ///< a manager has said that old and new tables have a ring of credits
-    std::string untold_ring_;  ///< one of which none has
-    bool forgetful_ = false;   ///< a master may not know what LID a node had that lost its own
+        ring_told_;             ///< a manager has said that old and new tables have a ring of credits
+    bool untold_ring_ = false;  ///< there was one of which none has
+    bool forgetful_ = false;    ///< a master may not know what LID a node had that lost its own
     std::set<std::uint32_t> reset_;
     std::vector<std::pair<std::string, Undo>> undo_;
     std::vector<std::string> done_;

@@ -27,6 +27,7 @@ struct Totals {
         all.mads += one.mads;
         all.sets += one.sets;
         all.credit_cycles += one.credit_cycles;
+        all.untold_cycles += one.untold_cycles;
         all.writers_followed += one.writers_followed;
     }
 };
@@ -99,9 +100,9 @@ TEST(Soak, ManySeeds) {
     }
     fmt::print(
         "seeds {} to {}: {} passed, {} failed; {} MADs, {} Sets; another SM went on writing {} times; "
-        "old and new tables had a ring of credits in {} seeds\n",
+        "old and new tables had a ring of credits in {} seeds, untold in {}\n",
         first, first + *count - 1, totals.passed, *count - totals.passed, totals.all.mads, totals.all.sets,
-        totals.all.writers_followed, totals.all.credit_cycles);
+        totals.all.writers_followed, totals.all.credit_cycles, totals.all.untold_cycles);
 }
 
 }  // namespace
