@@ -98,6 +98,7 @@ void Discovery::ask_owed() {
     };
     std::set<std::uint32_t> owed;
     ask_reached(owed_, owed);
+    ways_changed_ = !owed.empty();  // once they are read, the way on leads over them
     std::for_each(owed.begin(), owed.end(), [this](std::uint32_t node) { read_again(node); });
     ask_reached(unheard_, asked_);
     if (open_others_ > 0) {
