@@ -34,8 +34,12 @@ void Discovery::begin_with_previous() {
     std::erase_if(fabric_.isolations, is_of_a_plan);
     node_by_guid_.reserve(fabric_.nodes.size());
     for (std::uint32_t n = 0; n < fabric_.nodes.size(); ++n) {
-        const Node& node = fabric_.nodes[n];
+        Node& node = fabric_.nodes[n];
         node_by_guid_.emplace(node.guid().value(), n);
+        for (Port& port : node.ports) {
+            port.usable =
+                true;  // likewise: who refused its set-up is asked again, who was left out is judged anew
+        }
         for (std::size_t p = 1; p < node.ports.size() && !node.is_switch(); ++p) {
             if (node.ports[p].guid != mad::Guid{}) {
                 port_by_guid_.emplace(node.ports[p].guid.value(),

@@ -35,6 +35,10 @@ LightSweep::LightSweep(std::shared_ptr<const fabric::Fabric> fabric, std::uint16
             }
         }
     }
+    if (const PortRef own = fabric_->local; fabric_->switch_count() > 0 && !nodes[own.node].is_switch()) {
+        ask({Ask::recheck_port, own.port.value(), epoch_, own.node}, mad::DrPath{}, mad::Attribute::port_info,
+            own.port.value());
+    }
     for (std::uint32_t i = 0; i < fabric_->sms.size(); ++i) {
         const PortRef at = fabric_->sms[i].at;
         const auto& node = nodes[at.node];
@@ -171,6 +175,10 @@ void LightSweep::on_port(const Tag& tag, const mad::Completion& completion) {
     if (info.state != before.info.state || info.lid != before.info.lid) {
         elsewhere_ = true;
         result_.changes.push_back(fmt::format("port {} is {} now", before.guid, mad::to_string(info.state)));
+    } else if (info.sm_lid != before.info.sm_lid) {  // we slept, and another one was master meanwhile
+        elsewhere_ = true;
+        result_.changes.push_back(
+            fmt::format("port {} was told another SM's LID: {}", before.guid, info.sm_lid));
     }
 }
 

@@ -1,8 +1,10 @@
 // DOC: the light sweep: has anything changed?
 //
 // One SwitchInfo Get per switch (is PortStateChange set, is it still the switch we programmed?) and one
-// SMInfo Get per known other SM. On back-to-back fabrics, without a switch, the local port's and its peer's
-// PortInfo. Devices that were silent are asked once each, aside: their time-outs do not count for the end.
+// SMInfo Get per known other SM. The PortInfo of our own port: it names another SM if one was master while we
+// were stopped, or suspended with our host, and nothing else would tell. On back-to-back fabrics, without a
+// switch, that of the peer as well. Devices that were silent are asked once each, aside: their time-outs do
+// not count for the end.
 //
 // Every switch is asked, whichever told first: the answer says where to look (sm/discovery), not only that
 // there is something to see. Once one has told of a change, those that do not answer at the pace of the

@@ -205,9 +205,14 @@ void SubnetManager::note_held(LightSweep::Result& result, base::Instant now) {
 void SubnetManager::plan_next_look(const Programmer& done, base::Instant now) {
     std::vector<ProgramFailure> troubles = done.failures();
     troubles.insert(troubles.end(), done.surprises().begin(), done.surprises().end());
-    not_set_up_until_ = held_until(troubles, now);
+    const std::optional<base::Instant> held = held_until(troubles, now);
+    // News from elsewhere may have come first: what is held down still waits to be looked at.
+    not_set_up_until_ = report_.scope == "full" ? held : std::max(held, not_set_up_until_);
     if (not_set_up_until_) {
         want_sweep(SweepScope::light, "links that are held down were not set up", *not_set_up_until_);
+    }
+    if (held) {
+        // With the others, then.
     } else if (!done.failures().empty()) {
         retry_later("set-up failed on some device", now);
     } else if (done.bounces() > 0) {

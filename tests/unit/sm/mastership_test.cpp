@@ -101,6 +101,20 @@ protected:
     Lab b;
 };
 
+// Suspended with its host, it is followed; its heir dies before it wakes, and nobody tells it of that.
+TEST_F(Pair, AMasterThatSleptThroughAnotherOneSetsUpAnew) {
+    a.freeze();
+    ASSERT_TRUE(settled_on(b));
+    const mad::Lid other = b.lid(b.node("h5"), 1);
+    ASSERT_EQ(a.sim.port_info(a.node("h2"), mad::PortNum{1}).sm_lid, other);
+    b.kill();
+    a.thaw();
+    a.advance(seconds{15});
+    EXPECT_EQ(a.sm->role(), Role::master);
+    EXPECT_EQ(a.sim.port_info(a.node("h2"), mad::PortNum{1}).sm_lid, a.lid(a.node("h1"), 1));
+    EXPECT_EQ(wrong(a), "");
+}
+
 TEST_F(Pair, C57_APlainStartBesideALivingMasterWritesNothing) {
     EXPECT_EQ(b.sm->role(), Role::standby);
     EXPECT_EQ(b.sm->mode(), fabric::SmMode::standby);
