@@ -439,8 +439,7 @@ class HoldMode(Fabric):
         return done.stdout
 
     def sets(self):
-        rows = (line.rsplit(" ", 1) for line in self.control("counters").splitlines())
-        return sum(int(count) for name, count in rows if name.startswith("Set "))
+        return int(dict(line.rsplit(" ", 1) for line in self.control("counters").splitlines())["sets"])
 
     def holds(self):
         """Starts the daemon; its status once it is in hold mode and has looked."""
