@@ -14,6 +14,7 @@ using fabric::Node;
 using fabric::SmMode;
 using Severity = fabric::EventRecord::Severity;
 
+constexpr base::Duration kLookAgain = std::chrono::milliseconds{100};
 constexpr std::uint32_t kGuardWaits = 3;  ///< sweeps that wait for a silent SM's word before the first Set
 
 }  // namespace
@@ -75,6 +76,25 @@ bool SubnetManager::waits_for_silent_sm(base::Instant now, Effects& out) {
     }
     const std::string text = who + ": it is asked again before anything is written";
     retry_later(text, now);
+    look_again_first(text, now, out);
+    return true;
+}
+
+/// Something fell silent in the middle of the look, and a master may be behind it: one more look before this
+/// SM takes itself for the only one.
+bool SubnetManager::looks_past_silence(base::Instant now, Effects& out) {
+    if (election_.role() != Role::discovering || !discovery_incomplete_) {
+        silence_met_ = false;
+        return false;
+    }
+    if (std::exchange(silence_met_, true)) {
+        silence_met_ = false;
+        return false;  // it is silent for good
+    }
+    const std::string text =
+        "a device fell silent while it was looked at: the fabric is looked at again before "
+        "anything is written";
+    want_sweep(SweepScope::full, text, now + kLookAgain);
     look_again_first(text, now, out);
     return true;
 }

@@ -162,7 +162,7 @@ void SubnetManager::end_discovery(base::Instant now, Effects& out) {
     announce_isolations(now, out);
     announce_slow_links(now, out);
     look_at_drains(now, out);
-    if (waits_for_silent_sm(now, out) || looks_for_who_asked(now, out)) {
+    if (waits_for_silent_sm(now, out) || looks_for_who_asked(now, out) || looks_past_silence(now, out)) {
         return;
     }
     if (!settle_mastership(working_->sms, now, out)) {

@@ -155,6 +155,7 @@ private:
     void ask_lanes(base::Instant now);
     void on_lanes(const mad::Completion& completion);
     void tell_lanes(base::Instant now, Effects& out);
+    void forget_lanes_of_others();
     void believe_stored_lanes();
     void keep_lanes(const Programmer& done, base::Instant now, Effects& out);
 
@@ -209,6 +210,7 @@ private:
     void retry_later(std::string reason, base::Instant now);
     [[nodiscard]] bool waits_for_silent_sm(base::Instant now, Effects& out);
     [[nodiscard]] bool looks_for_who_asked(base::Instant now, Effects& out);
+    [[nodiscard]] bool looks_past_silence(base::Instant now, Effects& out);
     void look_again_first(const std::string& text, base::Instant now, Effects& out);
     [[nodiscard]] bool local_port_ready(base::Instant now, Effects& out);
     void set_mode(fabric::SmMode mode, std::string text);
@@ -402,6 +404,7 @@ private:
     mad::Lid sm_lid_{};
     Election election_;
     std::uint32_t guard_waits_ = 0;
+    bool silence_met_ = false;  ///< the look before was ended by it
     std::set<mad::Guid> heard_;       ///< SMs that asked for our SMInfo while we were discovering; 0: no name
     std::set<mad::Guid> looked_for_;  ///< SMs that made themselves heard, and for whom we have looked since
     std::vector<mad::Completion> sm_answers_;  ///< to be looked at
