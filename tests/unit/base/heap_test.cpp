@@ -37,7 +37,7 @@ TEST(Heap, FreedMemoryStays) {
 }
 
 /// Kilobytes of the heap that are large pages (proc(5), smaps).
-std::uint64_t large_kilobytes() {
+[[maybe_unused]] std::uint64_t large_kilobytes() {
     std::ifstream maps("/proc/self/smaps");
     bool in_heap = false;
     std::uint64_t sum = 0;
