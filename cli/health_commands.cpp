@@ -11,10 +11,6 @@
 namespace ibf::cli {
 namespace {
 
-std::string end_text(const Json& row, const char* node, const char* port) {
-    return row.contains(port) ? fmt::format("{}/{}", field_text(row, node), field_text(row, port)) : "-";
-}
-
 /// What was done, and what policy would have done if it could.
 std::string action_text(const Json& row) {
     const std::string done = field_text(row, "done");
@@ -28,18 +24,18 @@ std::string health_text(const Json& answer) {
     if (rows.empty()) {
         return "all ports are well\n";
     }
-    const std::vector<Column> columns{
-        {"PORT", [](const Json& row) { return end_text(row, "node", "port"); }, Align::left},
-        {"PEER", [](const Json& row) { return end_text(row, "peer", "peer_port"); }, Align::left},
-        text_column("RULE", "rule"),
-        number_column("COUNT", "count"),
-        text_column("SINCE", "since"),
-        {"NOT BEFORE",
-         [](const Json& row) {
-             return row.value("until", "").empty() ? "--clear" : field_text(row, "until");
-         },
-         Align::left},
-        {"DONE", &action_text, Align::left}};
+    const std::vector<Column> columns{end_column("PORT", "node", "port"),
+                                      end_column("PEER", "peer", "peer_port"),
+                                      text_column("RULE", "rule"),
+                                      number_column("COUNT", "count"),
+                                      text_column("SINCE", "since"),
+                                      {"NOT BEFORE",
+                                       [](const Json& row) {
+                                           return row.value("until", "").empty() ? "--clear"
+                                                                                 : field_text(row, "until");
+                                       },
+                                       Align::left},
+                                      {"DONE", &action_text, Align::left}};
     return render_table(rows, columns);
 }
 
@@ -55,10 +51,8 @@ Exit run_health(const HealthOptions& options, const Session& session) {
         if (!answer) {
             return failure(answer.error());
         }
-        const auto done =
-            print(session.json ? answer->dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
-                               : health_text(*answer));
-        return !done ? failure(done.error()) : (*answer)["health"].empty() ? Exit::ok : Exit::finding;
+        return show(session, *answer, health_text(*answer),
+                    (*answer)["health"].empty() ? Exit::ok : Exit::finding);
     }
     const bool sets = !options.set.empty();
     const auto answer = client.post_json(sets ? "/v1/health/set" : "/v1/health/clear",
@@ -66,11 +60,10 @@ Exit run_health(const HealthOptions& options, const Session& session) {
     if (!answer) {
         return failure(answer.error());
     }
-    const auto done =
-        print(session.json ? answer->dump(2) + "\n"
-                           : fmt::format("{}: {} asked for; 'ibfabric health' shows what came of it\n",
-                                         sets ? options.set : options.clear, sets ? "set" : "clear"));
-    return done ? Exit::ok : failure(done.error());
+    return show(session, *answer,
+                fmt::format("{}: {} asked for; 'ibfabric health' shows what came of it\n",
+                            sets ? options.set : options.clear, sets ? "set" : "clear"),
+                Exit::ok);
 }
 
 Exit run_resume(const Session& session) {
@@ -78,10 +71,8 @@ Exit run_resume(const Session& session) {
     if (!answer) {
         return failure(answer.error());
     }
-    const auto done =
-        print(session.json ? answer->dump(2) + "\n"
-                           : "resumed: the fabric is looked at and set up; 'ibfabric status' follows it\n");
-    return done ? Exit::ok : failure(done.error());
+    return show(session, *answer,
+                "resumed: the fabric is looked at and set up; 'ibfabric status' follows it\n", Exit::ok);
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "base/fnv.hpp"
+
 namespace ibf::shell {
 namespace {
 
@@ -23,13 +25,13 @@ constexpr std::size_t kDigits = 16;
 constexpr std::size_t kBodyLength = kBootLength + 2 + StartMark::kAbortsKept * (1 + kDigits);
 constexpr std::size_t kLineLength = kBodyLength + 1 + kDigits + 1;
 
-/// FNV-1a: what is torn does not pass by chance.
+/// What is torn does not pass by chance.
 std::uint64_t check_sum(std::string_view text) {
-    std::uint64_t sum = 0xcbf29ce484222325ULL;
+    base::Fnv1a sum;
     for (const char c : text) {
-        sum = (sum ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+        sum.add(static_cast<std::uint8_t>(c));
     }
-    return sum;
+    return sum.value();
 }
 
 std::optional<std::uint64_t> number(std::string_view digits) {

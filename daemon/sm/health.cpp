@@ -203,7 +203,23 @@ HealthAction PortHealth::action_of(PortId at, HealthRule rule) const {
 bool PortHealth::left_out(PortId at, const Record& record) const {
     for (std::size_t i = 0; i < kHealthRules; ++i) {
         const bool isolates = action_of(at, kHealthRuleTable[i].rule) == HealthAction::isolate;
-        if (record.verdicts[i].ill && (isolates || record.verdicts[i].disable)) {
+        if (record.verdicts[i].ill && (isolates || disables(at, record, i))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// As policy is now: what it was when the verdict came may be of the past.
+bool PortHealth::disables(PortId at, const Record& record, std::size_t rule) const {
+    return record.verdicts[rule].ill && record.verdicts[rule].disable &&
+           action_of(at, kHealthRuleTable[rule].rule) == HealthAction::disable;
+}
+
+bool PortHealth::is_to_be_disabled(PortId at) const {
+    const auto found = records_.find(at);
+    for (std::size_t i = 0; found != records_.end() && i < kHealthRules; ++i) {
+        if (disables(at, found->second, i)) {
             return true;
         }
     }

@@ -84,6 +84,8 @@ public:
 
     /// Ports whose link policy wants left out, or more.
     [[nodiscard]] std::set<fabric::PortId> to_leave_out() const;
+    /// A rule that it breaks wants it disabled, by the policy of now.
+    [[nodiscard]] bool is_to_be_disabled(fabric::PortId at) const;
 
     struct State {
         fabric::PortId at;
@@ -127,6 +129,7 @@ private:
     void judge(fabric::PortId at, Record& record, fabric::HealthRule rule, base::Instant now);
     void fall_ill(Record& record, fabric::HealthRule rule, base::Instant now) const;
     [[nodiscard]] bool left_out(fabric::PortId at, const Record& record) const;
+    [[nodiscard]] bool disables(fabric::PortId at, const Record& record, std::size_t rule) const;
     [[nodiscard]] fabric::HealthAction action_of(fabric::PortId at, fabric::HealthRule rule) const;
 
     HealthPolicy policy_;

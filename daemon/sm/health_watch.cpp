@@ -79,11 +79,12 @@ void SubnetManager::judge_sweep(const Programmer& done, base::Instant now) {
         }
     }
     health_.note_look(HealthRule::init, init, now);
-    health_.note_look(HealthRule::silent, silent, now);
     if (!extent_) {  // else others were not asked
+        health_.note_look(HealthRule::silent, silent, now);
         health_.note_look(HealthRule::set_errors, refused, now);
+        health_.note_look(HealthRule::illegal, illegal, now);
     }
-    health_.note_look(HealthRule::illegal, illegal, now);
+    health_due_ = health_.due();
 }
 
 void SubnetManager::set_health(PortId port, base::Instant now, Effects& out) {
@@ -130,7 +131,7 @@ void SubnetManager::tell_health(base::Instant now, Effects& out) {
                 announce(Severity::info, "healthy",
                          fmt::format("{} is no more {}", where, to_string(news.rule)), news.at.node,
                          news.at.port, now, out);
-                if (disabled_.contains(news.at)) {
+                if (disabled_.contains(news.at) && !health_.is_to_be_disabled(news.at)) {
                     port_orders_[news.at] = PortOrder::enable;
                 }
                 break;
@@ -184,15 +185,26 @@ void SubnetManager::leave_out_ill(base::Instant now, Effects& out) {
 }
 
 bool SubnetManager::may_order() const {
-    return std::holds_alternative<Idle>(phase_) && !port_orders_.empty() && fabric_ &&
+    // What the last one disabled is to be seen first: two that spare each other are not both spare.
+    const bool seen = disabled_in_ != fabric_ ||
+                      std::any_of(port_orders_.begin(), port_orders_.end(),
+                                  [](const auto& order) { return order.second == PortOrder::enable; });
+    return std::holds_alternative<Idle>(phase_) && !port_orders_.empty() && seen && fabric_ &&
            election_.may_write() && mads_.room() > 0;
 }
 
 /// Ports to be disabled or enabled, one by one, between sweeps.
 void SubnetManager::ask_ports(base::Instant now, Effects& out) {
     while (may_order()) {
-        const auto [port, order] = *port_orders_.begin();
-        port_orders_.erase(port_orders_.begin());
+        const auto next = disabled_in_ != fabric_
+                              ? port_orders_.begin()
+                              : std::find_if(port_orders_.begin(), port_orders_.end(),
+                                             [](const auto& one) { return one.second == PortOrder::enable; });
+        const auto [port, order] = *next;
+        port_orders_.erase(next);
+        if (order == PortOrder::disable && !health_.is_to_be_disabled(port)) {
+            continue;  // it is well by now, or policy is another
+        }
         // Who hangs on a disabled port is not to be seen: the port is remembered.
         const auto known =
             order == PortOrder::enable ? disabled_.extract(port) : decltype(disabled_)::node_type{};
@@ -212,6 +224,7 @@ void SubnetManager::ask_ports(base::Instant now, Effects& out) {
                 show_health();
                 continue;
             }
+            disabled_in_ = fabric_;
             at = near_end(*fabric_, at);
             disabled_[port] = id_of(*fabric_, at);
         }

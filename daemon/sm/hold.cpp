@@ -70,13 +70,15 @@ void SubnetManager::end_hold_look(base::Instant now, Effects& out) {
 /// and its top is as it was.
 bool SubnetManager::holds_as_stored(const Node& node) {
     const std::uint16_t top = node.switch_info->linear_fdb_top;
+    if (sm_lid_ == mad::kLidNone || node.ports[0].info.sm_lid != sm_lid_) {
+        return false;  // another one writes, while we hold
+    }
     const auto known = programmed_.find(node.guid());
     if (known != programmed_.end()) {
         return known->second.top == top;
     }
     const auto stored = stored_tables_.find(node.guid());
-    if (stored == stored_tables_.end() || !stored->second.lft || stored->second.linear_fdb_top != top ||
-        sm_lid_ == mad::kLidNone || node.ports[0].info.sm_lid != sm_lid_) {
+    if (stored == stored_tables_.end() || !stored->second.lft || stored->second.linear_fdb_top != top) {
         return false;
     }
     programmed_.insert_or_assign(node.guid(), Programmed{stored->second.lft, top});

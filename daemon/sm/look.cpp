@@ -80,7 +80,8 @@ void SubnetManager::end_light(base::Instant now, Effects& out) {
 void SubnetManager::begin_next_look(std::optional<TouchedPlaces> touched, base::Instant now) {
     mads_.abandon_if([epoch = epoch_](const mad::Request& request) {
         const Tag tag = Tag::unpack(request.tag);
-        return tag.epoch == epoch && tag.ask <= Ask::light_switch_info && tag.ask != Ask::node_info;
+        return tag.epoch == epoch && tag.ask != Ask::node_info &&
+               (tag.ask <= Ask::light_switch_info || tag.ask == Ask::recheck_port);
     });
     ++epoch_;
     start_discovery(std::move(touched), now);

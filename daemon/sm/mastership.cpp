@@ -383,6 +383,10 @@ void SubnetManager::forget_mastership() {
     ports_by_.reset();
     lids_by_.reset();
     settled_.reset();
+    drained_in_force_ = {};
+    port_orders_.clear();
+    not_set_up_until_.reset();
+    link_traps_.clear();
     in_force_known_ = false;
     lost_clients_.clear();
     reregister_due_.reset();

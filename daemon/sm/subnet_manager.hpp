@@ -380,7 +380,7 @@ private:
     std::set<mad::Guid> strange_mft_;  ///< switches that were somebody else's when first seen, until emptied
     DrainBook drains_;
     std::shared_ptr<const routing::RouteOptions> route_options_;  ///< of the next routes
-    routing::Elements drained_in_force_;  ///< what the tables in force heed
+    routing::Elements drained_in_force_;                          ///< what the tables in force heed
     MulticastGroups groups_;
     std::map<mad::Guid, MftRow> groups_programmed_;  ///< multicast tables that are known, by switch
     std::optional<base::Instant> groups_due_;
@@ -404,7 +404,7 @@ private:
     mad::Lid sm_lid_{};
     Election election_;
     std::uint32_t guard_waits_ = 0;
-    bool silence_met_ = false;  ///< the look before was ended by it
+    bool silence_met_ = false;        ///< the look before was ended by it
     std::set<mad::Guid> heard_;       ///< SMs that asked for our SMInfo while we were discovering; 0: no name
     std::set<mad::Guid> looked_for_;  ///< SMs that made themselves heard, and for whom we have looked since
     std::vector<mad::Completion> sm_answers_;  ///< to be looked at
@@ -441,7 +441,8 @@ private:
     std::map<fabric::PortId, fabric::PortId> left_out_peers_;  ///< the other ends, as they were last seen
     std::map<fabric::PortId, std::string> stays_because_;      ///< those that cannot be spared, and why
     std::set<fabric::PortId> stays_told_;
-    std::map<fabric::PortId, PortOrder> port_orders_;                        ///< to be given
+    std::shared_ptr<const fabric::Fabric> disabled_in_;  ///< in which the last port was disabled
+    std::map<fabric::PortId, PortOrder> port_orders_;    ///< to be given
     std::map<std::uint32_t, std::pair<fabric::PortId, PortOrder>> ordered_;  ///< given, not answered
     std::uint32_t orders_sent_ = 0;
     std::vector<mad::Completion> order_answers_;         ///< to be looked at

@@ -324,7 +324,7 @@ def beside_ours(scene):
     scene.settled("two ibfabricds", first, [second])
     scene.wait("at rest", lambda: first.ask("sms").get("role") == "master")
     time.sleep(3)
-    tables = lambda: scene.sim.sets().get("Set LinearForwardingTable", 0)  # noqa: E731
+    tables = lambda: scene.sim.sets()["Set LinearForwardingTable"]  # noqa: E731
     before = tables()
     first.kill()
     scene.settled("the master killed", second, [])

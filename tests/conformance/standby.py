@@ -118,7 +118,7 @@ class Play:
 
     def writes(self):
         counters = self.sim.counters()
-        return {name: counters.get(name, 0) for name in ("Set LinearForwardingTable", "Set MulticastForwardingTable")}
+        return {name: counters[name] for name in ("Set LinearForwardingTable", "Set MulticastForwardingTable")}
 
     def close(self):
         for client in self.clients:

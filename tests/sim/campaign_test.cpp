@@ -51,17 +51,12 @@ std::uint64_t new_seed() {
            1'000'000'000;
 }
 
-/// A random one, or the one that is asked for.
 TEST(Campaigns, OneSeed) {
-    const auto asked = from_environment("IBF_SEED");
-    const std::uint64_t seed = asked.value_or(new_seed());
-    fmt::print("the seed is {}\n", seed);
-    if (!asked) {
-        Totals totals;
-        run_seed(seed, totals);
-        return;
+    const auto seed = from_environment("IBF_SEED");
+    if (!seed) {
+        GTEST_SKIP() << "IBF_SEED says which";
     }
-    Campaign campaign(seed, {.sets = std::getenv("IBF_SEED_SETS") != nullptr});
+    Campaign campaign(*seed, {.sets = std::getenv("IBF_SEED_SETS") != nullptr});
     const std::vector<std::string> found = campaign.run();
     fmt::print("{}\n", campaign.transcript());
     EXPECT_EQ(join_lines(found), "");
@@ -76,6 +71,18 @@ TEST(Campaigns, ASeedReplaysExactly) {
     }
 }
 
+// Each of these once failed. A port that had refused its set-up was passed over by looks at what was touched:
+// 56145295, 56149304, 56151524, 56152393. A master that had slept did not notice that another one had come
+// and gone: 56145042, 56148042, 56152991. An SM that began while a switch died became a second master, or
+// imposed what it believed: 56144657, 56150154, 56150264, 56150396.
+TEST(Campaigns, SeedsThatFailedOnce) {
+    Totals totals;
+    for (const std::uint64_t seed : {56145295, 56149304, 56151524, 56152393, 56145042, 56148042, 56152991,
+                                     56144657, 56150154, 56150264, 56150396}) {
+        run_seed(seed, totals);
+    }
+}
+
 constexpr std::uint64_t kBlock = 50;
 
 class Seeds : public ::testing::TestWithParam<std::uint64_t> {};
@@ -85,6 +92,9 @@ TEST_P(Seeds, Pass) {
     for (std::uint64_t i = 1; i <= kBlock; ++i) {
         run_seed(GetParam() * kBlock + i, totals);
     }
+    // That they looked at something: a seed takes some 220 Sets, and most have several SMs.
+    EXPECT_GT(totals.all.sets, kBlock * 100);
+    EXPECT_GT(totals.all.writers_followed, 0U);
 }
 INSTANTIATE_TEST_SUITE_P(Campaigns, Seeds, ::testing::Range<std::uint64_t>(0, 10));
 

@@ -101,6 +101,27 @@ protected:
     Lab b;
 };
 
+// What lies behind a switch that falls silent in the middle of the first look may be the master.
+TEST(Silence, OfASwitchThatHidesTheMasterIsLookedPast) {
+    Lab a(t2(), manager("h1", 0));
+    a.start();
+    ASSERT_TRUE(a.run_until_up(seconds{5}));
+    Lab b(a, manager("h5", 9));
+    bool silent = true;
+    b.on_deliver = [&](mad::WireMad& wire) {
+        const auto smp = mad::parse_smp(wire.bytes);
+        constexpr std::uint8_t kBeyondASpine = 3;
+        return !silent || !smp || smp->header.attribute != Attribute::port_info ||
+               smp->path.hops < kBeyondASpine;
+    };
+    b.start();
+    ASSERT_TRUE(a.run_until([&] { return b.sweeps("full") > 0; }, seconds{30}));
+    silent = false;
+    ASSERT_TRUE(a.run_until([&] { return b.sm->role() != Role::discovering; }, seconds{30}));
+    EXPECT_EQ(b.sm->role(), Role::standby);
+    EXPECT_EQ(b.own_sets(), 0U);
+}
+
 // Suspended with its host, it is followed; its heir dies before it wakes, and nobody tells it of that.
 TEST_F(Pair, AMasterThatSleptThroughAnotherOneSetsUpAnew) {
     a.freeze();

@@ -127,6 +127,26 @@ TEST(ProgrammerLanes, NothingIsWrittenAgain) {
     EXPECT_GT(lane_sets_of(lab), 0U) << "after a kill nobody knows";
 }
 
+// It was another's meanwhile, which had use for one lane.
+TEST(ProgrammerLanes, WhatADeviceOfAnotherSmOnceAcknowledgedIsNotBelieved) {
+    Lab lab(torus(), torus_engine());
+    lab.start();
+    ASSERT_TRUE(lab.run_until_up(seconds{30}));
+    const std::uint32_t node = lab.node(lab.snapshot().view->topology.switches[5].name);
+    for (std::uint8_t pair = 0; pair < 36; ++pair) {
+        lab.sim.set_sl2vl(node, PortNum{static_cast<std::uint8_t>(pair / 6)},
+                          PortNum{static_cast<std::uint8_t>(pair % 6)}, mad::Sl2VlTable{});
+    }
+    mad::PortInfo own = lab.sim.port_info(node, PortNum{0});
+    own.sm_lid = mad::Lid{99};
+    lab.sim.set_port_info(node, PortNum{0}, own);
+    lab.request_sweep(sm::SweepScope::full);
+    ASSERT_TRUE(lab.run_until_up(seconds{30}));
+    const fabric::Snapshot snapshot = lab.snapshot();
+    EXPECT_TRUE(
+        routing::verify(snapshot.view->topology, as_switches_hold_them(lab, snapshot), 1).credit_loop_free);
+}
+
 TEST(ProgrammerLanes, AResetSwitchGetsItsLanesBackBeforeItCarriesTraffic) {
     Lab lab(torus(), torus_engine());
     lab.start();
