@@ -16,20 +16,6 @@ std::pair<Severity, std::string_view> event_of(LaneFinding::Kind kind) {
     return {};
 }
 
-/// Ports that have a LID and name an SM: of adapters all, of switches port 0.
-template <class Act>
-void for_each_addressed(const fabric::Fabric& fabric, const Act& act) {
-    for (const fabric::Node& node : fabric.nodes) {
-        const std::size_t last = node.is_switch() ? 0 : node.ports.size() - 1;
-        for (std::size_t p = node.is_switch() ? 0 : 1; p <= last; ++p) {
-            if (node.ports[p].known) {
-                act(node, fabric::lid_owner(node, mad::PortNum{static_cast<std::uint8_t>(p)}),
-                    node.ports[p].info);
-            }
-        }
-    }
-}
-
 }  // namespace
 
 /// Of a fabric that is up and at rest, and never while others wait for the wire.
@@ -83,32 +69,26 @@ void SubnetManager::tell_lanes(base::Instant now, Effects& out) {
     }
 }
 
-/// Who names another SM may have been set up by it: what it once acknowledged to us is of the past.
-void SubnetManager::forget_lanes_of_others() {
-    for_each_addressed(*working_, [this](const fabric::Node&, mad::Guid owner, const mad::PortInfo& info) {
-        if (info.sm_lid != mad::kLidNone && info.sm_lid != sm_lid_) {
-            lanes_acknowledged_.erase(owner);
-            survey_.forget(owner);
-        }
-    });
-}
-
 /// As tables are believed (unknown_tables): after a clean stop, of devices that kept what this SM gave them.
 void SubnetManager::believe_stored_lanes() {
     if (!stored_clean_ || stored_lanes_.empty()) {
         return stored_lanes_.clear();
     }
-    for_each_addressed(
-        *working_, [this](const fabric::Node& node, mad::Guid owner, const mad::PortInfo& info) {
+    for (const fabric::Node& node : working_->nodes) {
+        const std::size_t last = node.is_switch() ? 0 : node.ports.size() - 1;
+        for (std::size_t p = node.is_switch() ? 0 : 1; p <= last; ++p) {
+            const mad::PortInfo& info = node.ports[p].info;
             const bool kept = node.is_switch()
                                   ? trusts_stored(node)
                                   : stored_sm_lid_ != mad::kLidNone && info.sm_lid == stored_sm_lid_ &&
                                         info.state == mad::PortState::active;
-            const auto stored = stored_lanes_.find(owner);
-            if (kept && stored != stored_lanes_.end()) {
+            const auto stored =
+                stored_lanes_.find(fabric::lid_owner(node, mad::PortNum{static_cast<std::uint8_t>(p)}));
+            if (node.ports[p].known && kept && stored != stored_lanes_.end()) {
                 lanes_acknowledged_.insert(*stored);
             }
-        });
+        }
+    }
     stored_lanes_.clear();
 }
 

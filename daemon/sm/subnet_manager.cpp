@@ -335,7 +335,6 @@ void SubnetManager::assign(base::Instant now, Effects& out) {
     }
     view_ = std::make_shared<fabric::TopologyView>(fabric::topology_of(*working_, lids_));
     view_fabric_ = working_;
-    forget_lanes_of_others();
     believe_stored_lanes();
     const std::vector<std::uint32_t> unknown = unknown_tables();
     if (unknown.empty()) {

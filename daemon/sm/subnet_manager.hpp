@@ -155,7 +155,6 @@ private:
     void ask_lanes(base::Instant now);
     void on_lanes(const mad::Completion& completion);
     void tell_lanes(base::Instant now, Effects& out);
-    void forget_lanes_of_others();
     void believe_stored_lanes();
     void keep_lanes(const Programmer& done, base::Instant now, Effects& out);
 
