@@ -55,6 +55,15 @@ class FabricSim:
         rows = (line.rsplit(" ", 1) for line in self.control("counters").splitlines())
         return {name: int(value) for name, value in rows}
 
+    def sets(self):
+        """What was written to devices, by attribute; SMs' words to each other are no writes. A fabric that was brought up has some:
+        none at all is a reader that looks for the wrong name, and every comparison of two such would hold."""
+        word = "kind Set "
+        sets = {name[len(word):]: count for name, count in self.counters().items() if name.startswith(word) and "SMInfo" not in name}
+        if not sets:
+            raise RuntimeError("no Set was sent yet")
+        return sets
+
     def environment(self, node):
         return {**os.environ, "PATH": os.environ.get("PATH", "") + ":/usr/sbin:/sbin", "LC_ALL": "C",
                 "IBFABRIC_SIM": self.socket, "IBFABRIC_NODE": node, "LD_PRELOAD": self.shim}

@@ -233,7 +233,7 @@ def check_lanes(sim, node):
         lanes, weights = rows[0] + rows[2], rows[1] + rows[3]
         theirs[tuple(key.values())].append("".join(f"{vl:02x}{weight:02x}" for vl, weight in zip(lanes, weights)))
     judges.require_equal("VL arbitration records", dict(theirs), {key: [entries] for key, entries in blocks.items()})
-    sets = [name for name in sim.counters() if name.startswith("kind Set ") and ("SLtoVL" in name or "VLArb" in name)]
+    sets = [name for name in sim.sets() if "SLtoVL" in name or "VLArb" in name]
     require("Sets of lane tables that lose nothing", sets, [])
     return f"{len(maps)} mappings, {len(blocks)} arbitration blocks"
 

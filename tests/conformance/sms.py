@@ -53,10 +53,6 @@ class OnOurs(FabricSim):
     def plug(self, cable):
         self.control("link-up", f"{cable[0]}/{cable[1]}")
 
-    def sets(self):
-        """What was written to devices, by kind."""
-        return {name: count for name, count in self.counters().items() if name.startswith("Set ") and "SMInfo" not in name}
-
     def broken_rules(self):
         return {name: count for name, count in self.counters().items() if name.startswith("rule ")}
 
@@ -324,7 +320,7 @@ def beside_ours(scene):
     scene.settled("two ibfabricds", first, [second])
     scene.wait("at rest", lambda: first.ask("sms").get("role") == "master")
     time.sleep(3)
-    tables = lambda: scene.sim.sets()["Set LinearForwardingTable"]  # noqa: E731
+    tables = lambda: scene.sim.sets()["LinearForwardingTable"]  # noqa: E731
     before = tables()
     first.kill()
     scene.settled("the master killed", second, [])

@@ -117,8 +117,8 @@ class Play:
         return {node["guid"]: node.get("mft") for node in self.sim.truth("tables")["nodes"] if node["type"] == "Switch"}
 
     def writes(self):
-        counters = self.sim.counters()
-        return {name: counters[name] for name in ("Set LinearForwardingTable", "Set MulticastForwardingTable")}
+        sets = self.sim.sets()
+        return {name: sets[name] for name in ("LinearForwardingTable", "MulticastForwardingTable")}
 
     def close(self):
         for client in self.clients:
