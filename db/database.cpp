@@ -320,7 +320,7 @@ class BatchWriter {
 public:
     explicit BatchWriter(Sql& sql)
         : sql_(sql),
-          put_table_(sql, "REPLACE INTO lft VALUES (?, ?, ?, ?)"),
+          put_table_(sql, "REPLACE INTO lft VALUES (?, ?, ?, ?, ?)"),
           forget_table_(sql, "DELETE FROM lft WHERE switch_guid = ?"),
           put_sweep_(sql, "REPLACE INTO sweep VALUES (?, ?, ?, ?, ?, ?, ?, ?)"),
           put_event_(sql, "REPLACE INTO event VALUES (?, ?, ?, ?, ?, ?, ?)"),
@@ -347,7 +347,9 @@ public:
         if (table.lft == nullptr) {
             forget_table_.run(table.switch_guid);
         } else {
-            put_table_.run(table.switch_guid, table.linear_fdb_top, *table.lft, table.engine);
+            const std::vector<std::uint8_t> none;
+            put_table_.run(table.switch_guid, table.linear_fdb_top, *table.lft, table.engine,
+                           table.sls ? *table.sls : none);
         }
     }
     void operator()(const LanesRecord& lanes) { replace_rows(sql_, lanes.rows); }
@@ -423,9 +425,11 @@ void load_lids(Sql& sql, Stored& stored, const Notice& notice) {
 }
 
 void load_tables(Sql& sql, Stored& stored, const Notice& notice) {
-    Statement select(
-        sql, "SELECT switch_guid, linear_fdb_top, entries, engine FROM lft WHERE length(entries) <= ?");
+    Statement select(sql,
+                     "SELECT switch_guid, linear_fdb_top, entries, engine, sls FROM lft"
+                     " WHERE length(entries) <= ? AND length(sls) <= ?");
     select.bind(0, kLftBytesMax);
+    select.bind(1, kLftBytesMax);
     while (select.row()) {
         TableRecord table;
         select.read(0, table.switch_guid);
@@ -440,6 +444,15 @@ void load_tables(Sql& sql, Stored& stored, const Notice& notice) {
         table.linear_fdb_top = static_cast<std::uint16_t>(top);
         table.lft = std::make_shared<const std::vector<std::uint8_t>>(std::move(entries));
         select.read(3, table.engine);
+        std::vector<std::uint8_t> sls;
+        select.read(4, sls);
+        if (std::any_of(sls.begin(), sls.end(), [](std::uint8_t sl) { return sl > kSlMax; })) {
+            notice(fmt::format("a stored SL of paths from {} cannot be: ignored", table.switch_guid));
+            sls.clear();
+        }
+        if (!sls.empty()) {
+            table.sls = std::make_shared<const std::vector<std::uint8_t>>(std::move(sls));
+        }
         stored.tables[table.switch_guid] = std::move(table);
     }
 }

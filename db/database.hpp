@@ -15,7 +15,7 @@
 
 namespace ibf::db {
 
-inline constexpr int kSchemaVersion = 4;
+inline constexpr int kSchemaVersion = 5;
 
 /// How much history is kept; what is older goes in the transaction that adds what is new.
 struct HistoryLimits {

@@ -24,6 +24,10 @@ constexpr std::uint8_t kSeverityMax = 2;  ///< error
 void put_time(Packer& out, std::int64_t count) {
     out.number(static_cast<std::uint64_t>(count));
 }
+void put_row(Packer& out, const std::vector<std::uint8_t>* row) {
+    out.text(row == nullptr ? std::string_view{}
+                            : std::string_view{reinterpret_cast<const char*>(row->data()), row->size()});
+}
 base::WallTime wall_time(Unpacker& in) {
     return base::WallTime{base::WallTime::duration{static_cast<std::int64_t>(in.number<std::uint64_t>())}};
 }
@@ -47,10 +51,8 @@ struct Encode {
         out.number(record.switch_guid.value());
         out.number(record.linear_fdb_top);
         out.text(record.engine);
-        out.number(static_cast<std::uint32_t>(record.lft ? record.lft->size() : 0));
-        if (record.lft) {
-            out.raw({reinterpret_cast<const char*>(record.lft->data()), record.lft->size()});
-        }
+        put_row(out, record.lft.get());
+        put_row(out, record.sls.get());
     }
     void operator()(const TableForgetRecord& record) const {
         kind(Kind::forget);
@@ -127,6 +129,13 @@ TableRecord table(Unpacker& in) {
     record.engine = in.text(kLineMax);
     const std::string_view row = in.text(kRowMax);
     record.lft = std::make_shared<const std::vector<std::uint8_t>>(row.begin(), row.end());
+    const std::string_view sls = in.text(kRowMax);
+    if (std::any_of(sls.begin(), sls.end(), [](char sl) { return static_cast<std::uint8_t>(sl) > kSlMax; })) {
+        in.spoil();
+    }
+    if (!sls.empty()) {
+        record.sls = std::make_shared<const std::vector<std::uint8_t>>(sls.begin(), sls.end());
+    }
     return record;
 }
 

@@ -52,12 +52,15 @@ struct FabricRecord {
 struct LidsRecord {
     std::map<mad::Guid, mad::LidRange> lids;
 };
+inline constexpr std::uint8_t kSlMax = 15;
 /// The table in force in one switch, as acknowledged.
 struct TableRecord {
     mad::Guid switch_guid{};
     std::uint16_t linear_fdb_top = 0;
     std::shared_ptr<const std::vector<std::uint8_t>> lft;
     std::string engine;  ///< the routing engine it came from
+    /// By destination LID: the SL of paths that begin at this switch; null or empty: SL 0.
+    std::shared_ptr<const std::vector<std::uint8_t>> sls = nullptr;
 };
 /// What an exit port acknowledged of lane tables, as a fingerprint; an adapter's exit is 0.
 struct LaneRow {

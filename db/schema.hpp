@@ -66,6 +66,9 @@ CREATE TABLE drain_cable (node INTEGER NOT NULL, port INTEGER NOT NULL, peer INT
 CREATE VIEW drains AS SELECT printf('0x%016x', node) AS switch_guid, port, name,
     strftime('%Y-%m-%dT%H:%M:%fZ', since_ms / 1000.0, 'unixepoch') AS since, forced FROM drain;
 )",
+    R"(
+ALTER TABLE lft ADD COLUMN sls BLOB NOT NULL DEFAULT x'';
+)",
 };
 
 }  // namespace ibf::db

@@ -54,21 +54,4 @@ LinkSpeed PortInfo::speed() const {
     return fdr10_active ? LinkSpeed::fdr10 : base_speed(speed_active);
 }
 
-Lid Notice::subject_lid() const {
-    if (!generic) {
-        return kLidNone;
-    }
-    std::size_t offset = 0;
-    switch (trap_number) {
-        case 128: offset = 0; break;
-        case 129:
-        case 130:
-        case 131:
-        case 144:
-        case 145: offset = 2; break;
-        default: return kLidNone;
-    }
-    return Lid{static_cast<std::uint16_t>(details[offset] << 8U | details[offset + 1])};
-}
-
 }  // namespace ibf::mad

@@ -198,12 +198,8 @@ struct Notice {
     Lid issuer_lid{};
     bool toggle = false;
     std::uint16_t count = 0;  ///< 15 bits
-    std::array<std::uint8_t, 54> details{};
+    std::array<std::uint8_t, 54> details{};  ///< what they say: trap.hpp
     auto operator<=>(const Notice&) const = default;
-
-    /// The LID that the traps 128 (LinkStateChange; details[0..1]), 129-131, 144 and 145 (details[2..3], after a
-    /// reserved word; ib_types.h ntc_129_131, ntc_144) speak of. Lid 0 for other traps. All they say: trap.hpp.
-    [[nodiscard]] Lid subject_lid() const;
 };
 
 /// PortCounters (IBA 16.1.3.5); counters saturate at the width of their field.

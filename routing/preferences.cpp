@@ -78,12 +78,9 @@ Role role_of(const Topology& topology, const Preferences& preferences, const Top
 
 /// What a port of a switch leads to; none where there is no such port.
 PortPeer::Kind kind_at(const Topology& topology, const SwitchPort& at) {
-    const auto& switches = topology.switches;
-    const auto found =
-        std::lower_bound(switches.begin(), switches.end(), at.node,
-                         [](const TopologySwitch& item, mad::Guid guid) { return item.guid < guid; });
-    return found != switches.end() && found->guid == at.node && at.port.value() < found->peers.size()
-               ? found->peers[at.port.value()].kind
+    const std::uint32_t found = topology.find_switch(at.node);
+    return found != kNoIndex && at.port.value() < topology.switches[found].peers.size()
+               ? topology.switches[found].peers[at.port.value()].kind
                : PortPeer::Kind::none;
 }
 

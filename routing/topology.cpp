@@ -30,14 +30,11 @@ struct Socket {
 };
 
 Socket find_socket(const Topology& topology, mad::Guid guid, mad::PortNum port) {
-    const auto at_switch = std::lower_bound(topology.switches.begin(), topology.switches.end(), guid,
-                                            [](const auto& item, mad::Guid key) { return item.guid < key; });
-    if (at_switch != topology.switches.end() && at_switch->guid == guid) {
-        if (port.value() == 0 || port.value() > at_switch->num_ports) {
+    if (const std::uint32_t at = topology.find_switch(guid); at != kNoIndex) {
+        if (port.value() == 0 || port.value() > topology.switches[at].num_ports) {
             return {};
         }
-        return {PortPeer::Kind::switch_, static_cast<std::uint32_t>(at_switch - topology.switches.begin()),
-                port};
+        return {PortPeer::Kind::switch_, at, port};
     }
     const auto key = std::pair(guid, port);
     const auto at_end = std::lower_bound(
@@ -233,6 +230,14 @@ std::size_t Topology::lid_count() const {
         count += item.lids.count();
     }
     return count;
+}
+
+std::uint32_t Topology::find_switch(mad::Guid guid) const {
+    const auto found = std::lower_bound(switches.begin(), switches.end(), guid,
+                                        [](const auto& item, mad::Guid key) { return item.guid < key; });
+    return found == switches.end() || found->guid != guid
+               ? kNoIndex
+               : static_cast<std::uint32_t>(found - switches.begin());
 }
 
 std::size_t Topology::link_count() const {

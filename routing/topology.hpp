@@ -69,6 +69,8 @@ struct Topology {
 
     [[nodiscard]] std::size_t lid_count() const;   ///< LIDs in use, LMC ranges counted whole
     [[nodiscard]] std::size_t link_count() const;  ///< switch-switch and end-port links, each once
+    /// The switch of that GUID; kNoIndex: there is none.
+    [[nodiscard]] std::uint32_t find_switch(mad::Guid guid) const;
 };
 
 /// Highest unicast LID of its switches and end ports; 0: none has any.

@@ -8,7 +8,8 @@
 //
 // Errors are JSON too: {"error": {"kind": "...", "message": "..."}} with 400 (bad parameter), 404 (no such
 // thing), 405 (method), 409 (name fits several; what was asked for would cut somebody off), 503 (no fabric
-// seen yet; the message is the SM's own mode text. Or a what-if is being computed).
+// seen yet; the message is the SM's own mode text. Or a what-if is being computed, or too many commands wait
+// for the core to take one more).
 #pragma once
 
 #include <cstdint>
@@ -54,7 +55,7 @@ struct HttpReply {
     std::string content_type = "application/json";
     std::string body;
     BodyStream stream;                    ///< if set: the body comes from here, `body` is empty
-    std::optional<AdminCommand> command;  ///< run it after replying
+    std::optional<AdminCommand> command;  ///< to be handed on before this reply is given
 };
 
 [[nodiscard]] HttpReply handle(const HttpRequest& request, const fabric::Snapshot& snapshot);

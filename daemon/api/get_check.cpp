@@ -115,7 +115,7 @@ void check_lids(const Fabric& fabric, Findings& out) {
     std::map<std::uint32_t, PortRef> owners;
     for (std::uint32_t n = 0; n < fabric.nodes.size(); ++n) {
         const fabric::Node& node = fabric.nodes[n];
-        for (std::size_t p = node.is_switch() ? 0 : 1; p < (node.is_switch() ? 1 : node.ports.size()); ++p) {
+        for (auto [p, end] = fabric::addressed_ports(node); p < end; ++p) {
             const PortRef ref{n, mad::PortNum{static_cast<std::uint8_t>(p)}};
             const mad::LidRange range = fabric::lids_of(node, ref.port);
             const bool expected = node.is_switch() || (has_peer(node.ports[p]) && node.ports[p].usable);

@@ -32,13 +32,6 @@ base::Result<PortRef> end_port(const Fabric& fabric, const Target& target) {
                       fmt::format("'{}' has no linked port with a LID", name_of(node)));
 }
 
-std::uint32_t switch_index(const routing::Topology& topology, mad::Guid guid) {
-    const auto found = std::lower_bound(topology.switches.begin(), topology.switches.end(), guid,
-                                        [](const auto& item, mad::Guid key) { return item.guid < key; });
-    const bool there = found != topology.switches.end() && found->guid == guid;
-    return there ? static_cast<std::uint32_t>(found - topology.switches.begin()) : routing::kNoIndex;
-}
-
 /// One node on the way; port 0 = the packet starts or ends inside it.
 struct Hop {
     std::uint32_t node = 0;
@@ -49,7 +42,7 @@ struct Hop {
 base::Result<std::vector<Hop>> switch_hops(const Fabric& fabric, const Directory& directory,
                                            const fabric::Forwarding& tables, std::uint32_t node, mad::PortNum in,
                                            mad::Lid lid) {
-    const std::uint32_t from = switch_index(tables.topology(), fabric.nodes[node].guid());
+    const std::uint32_t from = tables.topology().find_switch(fabric.nodes[node].guid());
     if (from == routing::kNoIndex) {
         return base::fail(base::ErrorKind::not_found, fmt::format("switch '{}' is not part of routing",
                                                                   name_of(fabric.nodes[node])));
@@ -237,7 +230,7 @@ base::Result<HttpReply> get_route(const Call& call) {
     }
     const fabric::Node& node = fabric.nodes[target->node];
     const auto tables = std::make_shared<const fabric::Forwarding>(call.snapshot);
-    const std::uint32_t at = switch_index(tables->topology(), node.guid());
+    const std::uint32_t at = tables->topology().find_switch(node.guid());
     if (at == routing::kNoIndex || !tables->has_table(at)) {
         return base::fail(base::ErrorKind::not_found,
                           node.is_switch() ? fmt::format("switch '{}' has acknowledged no table yet", name_of(node))

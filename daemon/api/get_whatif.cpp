@@ -67,12 +67,11 @@ Json load_json(const LoadFigures& load) {
 }
 
 Json hot_row(const routing::Topology& topology, const HotLink& link) {
-    const auto at = std::lower_bound(topology.switches.begin(), topology.switches.end(), link.from,
-                                     [](const auto& item, mad::Guid guid) { return item.guid < guid; });
-    const routing::PortPeer& peer = at->peers[link.port.value()];
+    const routing::TopologySwitch& from = topology.switches[topology.find_switch(link.from)];
+    const routing::PortPeer& peer = from.peers[link.port.value()];
     const routing::TopologySwitch& to = topology.switches[peer.index];
-    return Json{{"from", at->name},
-                {"from_guid", guid_text(at->guid)},
+    return Json{{"from", from.name},
+                {"from_guid", guid_text(from.guid)},
                 {"from_port", link.port.value()},
                 {"to", to.name},
                 {"to_guid", guid_text(to.guid)},

@@ -105,6 +105,9 @@ void Core::begin(base::Instant now, Effects& out) {
 
 void Core::handle(Event event, base::Instant now, Effects& out) {
     const std::size_t first = out.size();
+    if (!std::holds_alternative<CopyTold>(event)) {
+        pass_on_clients();
+    }
     std::visit(base::Overload{
                    [&](MadReceived& e) {
                        recorder_.note(FlightRecorder::Way::in, e.mad, now);
@@ -279,6 +282,7 @@ void Core::persist_registry(base::Instant now, Effects& out) {
 /// several of them receives if in one of them.
 void Core::hand_groups(base::Instant now, Effects& out) {
     groups_due_.reset();
+    pass_on_clients();
     std::map<mad::Mlid, std::map<mad::Guid, bool>> trees;
     for (const auto& [mgid, group] : registry_.tables()->groups) {
         for (const auto& [guid, member] : group->members) {

@@ -120,6 +120,7 @@ private:
     void on_peer(const CopyTold& news, base::Instant now, Effects& out);
     void on_peer(const CopyEnded& news, base::Instant now, Effects& out);
     void note_copy(base::Instant now, Effects& out);
+    void pass_on_clients();
     void on_peer(PeerCompared&& news, base::Instant now, Effects& out);
     void on_peer(const CopyTrouble& news, base::Instant now, Effects& out);
     void show_copy(fabric::Snapshot& snapshot) const;
@@ -151,6 +152,7 @@ private:
     const bool copies_;
     bool took_copies_ = true;  ///< sm_.takes_copies() when last asked
     HeldCopy copy_;
+    bool clients_passed_on_ = true;              ///< the SM knows what copy_ says of clients
     std::optional<base::Instant> behind_since_;  ///< more was told than came
     bool behind_told_ = false;
     std::vector<fabric::PeerManager> peers_;  ///< by GUID

@@ -87,9 +87,16 @@ void Core::on_peer(const CopyEnded& news, base::Instant now, Effects& out) {
     note_copy(now, out);
 }
 
+/// For the SM, before it acts. A swarm of joins at the master is a list made once, not one for each of them.
+void Core::pass_on_clients() {
+    if (!std::exchange(clients_passed_on_, true)) {
+        sm_.note_clients(copy_.clients());
+    }
+}
+
 /// For the SM, and for readers.
 void Core::note_copy(base::Instant now, Effects& out) {
-    sm_.note_clients(copy_.clients());
+    clients_passed_on_ = false;
     ++own_version_;
     const bool behind = copy_.state() == CopyState::behind;
     behind_since_ = behind ? behind_since_.value_or(now) : std::optional<base::Instant>{};

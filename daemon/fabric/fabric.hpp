@@ -7,11 +7,13 @@
 // Node 0 is the SM's own node. Nodes are in order of discovery; whoever needs a stable order sorts by GUID.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "mad/attributes.hpp"
@@ -101,7 +103,7 @@ struct Fabric {
     [[nodiscard]] std::size_t switch_count() const;
     [[nodiscard]] std::size_t link_count() const;      ///< cables, each once
     [[nodiscard]] std::size_t end_port_count() const;  ///< CA and router ports that are linked
-    /// Node by GUID, linear; for maps over many look-ups build a NodeIndex.
+    /// Node by GUID, linear: who has many to look up makes a map.
     [[nodiscard]] std::uint32_t find(mad::Guid node_guid) const;
 };
 
@@ -122,6 +124,13 @@ struct LinkRates {
 };
 /// REQUIRES: the port has a peer.
 [[nodiscard]] LinkRates rates_of(const Fabric& fabric, PortRef at);
+
+/// The ports that have addresses, and an agent behind them: port 0 of a switch, each of an adapter or router.
+/// The first, and the one after the last: for (auto [p, end] = addressed_ports(node); p < end; ++p).
+[[nodiscard]] inline std::pair<std::size_t, std::size_t> addressed_ports(const Node& node) {
+    return node.is_switch() ? std::pair<std::size_t, std::size_t>{0, 1}
+                            : std::pair<std::size_t, std::size_t>{1, node.ports.size()};
+}
 
 /// GUID that names a LID holder: port GUID of a CA/router port, node GUID of a switch.
 [[nodiscard]] mad::Guid lid_owner(const Node& node, mad::PortNum port);

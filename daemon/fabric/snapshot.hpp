@@ -132,6 +132,8 @@ struct Snapshot {
     std::shared_ptr<const Fabric> fabric;                 ///< null before the first discovery ended
     std::shared_ptr<const TopologyView> view;             ///< null before the first assignment
     std::shared_ptr<const routing::RouteOutcome> routes;  ///< as computed and proved
+    /// Hold mode: what was stored of the SLs of paths, where no routes were computed; else null.
+    std::shared_ptr<const routing::Routes> held;
     std::shared_ptr<const TopologyView> routes_for;  ///< on this; not `view` where no engine served since
     /// As acknowledged by the switches, by SwitchIndex of `view`: what is in force. Null rows: never written.
     std::vector<std::shared_ptr<const routing::LftRow>> programmed;

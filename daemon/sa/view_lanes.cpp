@@ -29,11 +29,12 @@ std::uint16_t dropped_by(const mad::Sl2VlTable& map, unsigned lanes) {
 
 /// Matched by GUID: the routes may be of an earlier view.
 void View::add_service_levels() {
-    if (!snapshot_->routes || !snapshot_->view || snapshot_->routes->routes.sls.empty()) {
+    const routing::Routes* routes = snapshot_->routes ? &snapshot_->routes->routes : snapshot_->held.get();
+    if (routes == nullptr || !snapshot_->view || routes->sls.empty()) {
         return;
     }
     const routing::SlRow* last = nullptr;
-    for (const auto& row : routing::in_order_of(snapshot_->view->topology, snapshot_->routes->routes).sls) {
+    for (const auto& row : routing::in_order_of(snapshot_->view->topology, *routes).sls) {
         service_levels_.push_back(row.get());
         if (row != nullptr && row.get() != last) {
             last = row.get();

@@ -110,6 +110,11 @@ private:
         std::unique_lock alone(shared_.heavy, std::defer_lock);
         reply_ =
             api::is_heavy(request) && !alone.try_lock() ? api::busy_reply() : api::handle(request, *snapshot);
+        // The reply is of the snapshot: the client's "last sweep" is older than whatever the command brings.
+        if (reply_.command && !shared_.command(std::move(*reply_.command))) {
+            reply_ = plain_error(503, "unavailable",
+                                 "too many commands wait already: this one was not taken; ask again");
+        }
     }
 
     void write_head() {
@@ -166,11 +171,6 @@ private:
     }
 
     void on_done(beast::error_code error) {
-        // A command runs only once its answer is on its way, so that the client's "last sweep" is older than it.
-        const auto command = std::exchange(reply_.command, std::nullopt);
-        if (command) {
-            shared_.command(*command);
-        }
         reply_ = {};
         if (error || !keep_alive_) {
             return close();

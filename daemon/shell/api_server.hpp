@@ -7,7 +7,8 @@
 // others.
 //
 // The two functions are called from the server's threads: `snapshot` must be cheap and thread-safe and may return
-// null before the first one exists; `command` hands an AdminCommand on (into a mailbox) and must not block.
+// null before the first one exists; `command` hands an AdminCommand on (into a mailbox) and must not block. Where
+// it returns false, too many commands wait, and the client is told so: 503 in place of 202.
 // Thread owner: whoever called start(); the destructor closes every connection and joins.
 #pragma once
 
@@ -26,7 +27,7 @@ namespace ibf::shell {
 class ApiServer {
 public:
     using SnapshotSource = std::function<std::shared_ptr<const fabric::Snapshot>()>;
-    using CommandSink = std::function<void(api::AdminCommand)>;
+    using CommandSink = std::function<bool(api::AdminCommand)>;
 
     static constexpr std::size_t kConnectionsMax = 64;
     static constexpr std::size_t kRequestBytesMax = 64 * 1024;

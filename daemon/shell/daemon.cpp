@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -26,7 +25,6 @@ constexpr base::Duration kWaitForPort = std::chrono::seconds{1};
 constexpr base::Duration kFlushAtStop = std::chrono::seconds{10};
 constexpr base::Duration kFlushToPeers = std::chrono::seconds{1};
 constexpr base::Duration kAbortsTogether = std::chrono::minutes{10};  ///< those that make a crash loop
-constexpr std::size_t kCommandsWaiting = 1024;  ///< in the mailbox of 4096
 
 LogLevel level_of(fabric::EventRecord::Severity severity) {
     switch (severity) {
@@ -106,27 +104,12 @@ base::Result<void> Daemon::prepare() {
     }
     auto api = ApiServer::start(
         socket, [this] { return shown_with_activity(); },
-        [this](api::AdminCommand command) { take_command(command); });
+        [this](api::AdminCommand command) { return commands_.take(std::move(command)); });
     if (!api) {
         return tl::unexpected(api.error());
     }
     api_ = std::move(*api);
     return {};
-}
-
-/// Called by the API's threads. A command that waits already is not queued again: it will do for both. Of
-/// others only so many wait, so clients cannot fill the mailbox.
-void Daemon::take_command(api::AdminCommand command) {
-    const std::lock_guard lock(commands_mutex_);
-    if (std::find(commands_waiting_.begin(), commands_waiting_.end(), command) != commands_waiting_.end()) {
-        return;
-    }
-    if (commands_waiting_.size() >= kCommandsWaiting) {
-        return log(LogLevel::error, "a command was not taken: {} wait already; ask again", kCommandsWaiting);
-    }
-    commands_waiting_.push_back(command);
-    IBF_CHECK(events_.push(core::Event{core::AdminRequested{std::move(command)}}),
-              "the event mailbox is full");
 }
 
 void Daemon::database_state(std::string text) {
@@ -388,8 +371,7 @@ void Daemon::on_events() {
     for (core::Event& event : event_batch_) {
         const auto* admin = std::get_if<core::AdminRequested>(&event);
         if (admin != nullptr) {
-            const std::lock_guard lock(commands_mutex_);
-            std::erase(commands_waiting_, admin->command);
+            commands_.done(admin->command);
         }
         if (admin != nullptr && admin->command.kind == api::AdminCommand::Kind::resume) {
             resume();

@@ -13,6 +13,7 @@
 #include "base/mailbox.hpp"
 #include "daemon/core/core.hpp"
 #include "daemon/shell/api_server.hpp"
+#include "daemon/shell/command_intake.hpp"
 #include "daemon/shell/config_file.hpp"
 #include "daemon/shell/event_loop.hpp"
 #include "daemon/shell/replica.hpp"
@@ -66,7 +67,6 @@ private:
     void start_replica(const db::Stored& stored);
     void stand_for_peers(const fabric::Snapshot& snapshot);
     void on_transport_lost();
-    void take_command(api::AdminCommand command);
     void database_state(std::string text);
     void reload();
     void handle(core::Event event);
@@ -88,8 +88,7 @@ private:
     base::Mailbox<core::SaRequested> requests_{1U << 16U};
     base::Mailbox<core::Event> copies_{1U << 16U};         ///< what peers tell
     base::Mailbox<std::string> lost_{1};                   ///< why the transport will never work again
-    std::mutex commands_mutex_;                            ///< of the next
-    std::vector<api::AdminCommand> commands_waiting_;
+    CommandIntake commands_{events_};
     std::unique_ptr<db::Writer> writer_;
     std::unique_ptr<db::EditionMark> mark_;  ///< null: it cannot be written
     std::unique_ptr<StartMark> starts_;      ///< null: it cannot be written

@@ -235,7 +235,7 @@ void Replica::Impl::on_accept(tcp::socket&& socket, const tcp::endpoint& from) {
         return door.say(fmt::format("{} is turned away: {} standbys are connected already", address, known));
     }
     const auto giver =
-        std::make_shared<Giver>(std::move(socket), Channel::Terms{tls, hub.config.names}, address, hub,
+        std::make_shared<Giver>(std::move(socket), Channel::Terms{tls, hub.config.names}, hub,
                                 [this, address](const std::string& why) {
                                     if (!ending) {
                                         door.say(fmt::format("{}, who called: {}", address, why));
@@ -292,19 +292,19 @@ void Replica::Impl::on_connected(Callee& callee, const error_code& error) {
         return on_call_ended(
             callee, error == asio::error::operation_aborted ? "it does not answer" : error.message());
     }
-    callee.taker = std::make_shared<Taker>(
-        std::move(*callee.socket), Channel::Terms{tls, hub.config.names}, callee.address, hub, callee.place,
-        [this, &callee](const std::string& why, bool itself) {
-            if (callee.taker->greeted()) {
-                callee.last_trouble.clear();
-            }
-            callee.taker.reset();
-            if (itself) {
-                log(LogLevel::debug, "replica: {} is this SM itself", callee.address);
-            } else {
-                on_call_ended(callee, why);
-            }
-        });
+    callee.taker =
+        std::make_shared<Taker>(std::move(*callee.socket), Channel::Terms{tls, hub.config.names}, hub,
+                                callee.place, [this, &callee](const std::string& why, bool itself) {
+                                    if (callee.taker->greeted()) {
+                                        callee.last_trouble.clear();
+                                    }
+                                    callee.taker.reset();
+                                    if (itself) {
+                                        log(LogLevel::debug, "replica: {} is this SM itself", callee.address);
+                                    } else {
+                                        on_call_ended(callee, why);
+                                    }
+                                });
     callee.socket.reset();
     callee.taker->start();
 }

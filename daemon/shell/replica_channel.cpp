@@ -26,12 +26,11 @@ std::string reason_of(const error_code& error) {
     return error.message();
 }
 
-Channel::Channel(asio::ip::tcp::socket&& socket, Terms terms, Side side, std::string address)
+Channel::Channel(asio::ip::tcp::socket&& socket, Terms terms, Side side)
     : stream_(std::move(socket), *terms.tls),
       timer_(stream_.get_executor()),
       terms_(std::move(terms)),
-      side_(side),
-      address_(std::move(address)) {}
+      side_(side) {}
 
 void Channel::start() {
     error_code ignored;

@@ -37,7 +37,7 @@ public:
         std::vector<std::string> names;  ///< that peers' certificates may bear; empty: all
     };
 
-    Channel(boost::asio::ip::tcp::socket&& socket, Terms terms, Side side, std::string address);
+    Channel(boost::asio::ip::tcp::socket&& socket, Terms terms, Side side);
     virtual ~Channel() = default;
     Channel(const Channel&) = delete;
     Channel& operator=(const Channel&) = delete;
@@ -45,7 +45,6 @@ public:
     void start();
     /// Ends at once.
     void close(const std::string& why);
-    [[nodiscard]] const std::string& address() const { return address_; }
     /// It has shown a certificate and said Hello.
     [[nodiscard]] bool greeted() const { return greeted_; }
 
@@ -78,7 +77,6 @@ private:
     boost::asio::steady_timer timer_;
     const Terms terms_;
     const Side side_;
-    const std::string address_;
     std::string certified_;
     std::array<char, kFrameHeaderBytes> header_octets_{};
     FrameHeader header_;

@@ -22,7 +22,7 @@
 
 namespace ibf::shell {
 
-inline constexpr std::uint16_t kReplicaVersion = 1;
+inline constexpr std::uint16_t kReplicaVersion = 2;  ///< 2: tables with their SLs
 inline constexpr std::size_t kFrameHeaderBytes = 5;
 inline constexpr std::size_t kPieceBytesMax = 64 * 1024;
 inline constexpr std::size_t kFrameBytesMax = kPieceBytesMax + 64;

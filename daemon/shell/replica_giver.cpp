@@ -40,11 +40,9 @@ void Hub::remember(db::Batch&& batch) {
 
 // --- the giver
 
-Giver::Giver(boost::asio::ip::tcp::socket&& socket, Terms terms, std::string address, Hub& hub,
+Giver::Giver(boost::asio::ip::tcp::socket&& socket, Terms terms, Hub& hub,
              std::function<void(const std::string&)> ended)
-    : Channel(std::move(socket), std::move(terms), Side::giver, std::move(address)),
-      hub_(hub),
-      ended_(std::move(ended)) {}
+    : Channel(std::move(socket), std::move(terms), Side::giver), hub_(hub), ended_(std::move(ended)) {}
 
 void Giver::introduce() {
     send(Hello{kReplicaVersion, hub_.identity.self.guid, hub_.identity.self.name, hub_.identity.digests});
@@ -205,9 +203,8 @@ std::string Giver::next_piece() {
 
 // --- the taker
 
-Taker::Taker(boost::asio::ip::tcp::socket&& socket, Terms terms, std::string address, Hub& hub, Place& place,
-             Ended ended)
-    : Channel(std::move(socket), std::move(terms), Side::taker, std::move(address)),
+Taker::Taker(boost::asio::ip::tcp::socket&& socket, Terms terms, Hub& hub, Place& place, Ended ended)
+    : Channel(std::move(socket), std::move(terms), Side::taker),
       hub_(hub),
       place_(place),
       ended_(std::move(ended)) {}

@@ -34,7 +34,7 @@ struct Hub {
 
 class Giver : public Channel {
 public:
-    Giver(boost::asio::ip::tcp::socket&& socket, Terms terms, std::string address, Hub& hub,
+    Giver(boost::asio::ip::tcp::socket&& socket, Terms terms, Hub& hub,
           std::function<void(const std::string&)> ended);
 
     void changed(const db::Batch& batch);
@@ -90,8 +90,7 @@ public:
     /// `itself`: the connection led to ourselves.
     using Ended = std::function<void(const std::string& why, bool itself)>;
 
-    Taker(boost::asio::ip::tcp::socket&& socket, Terms terms, std::string address, Hub& hub, Place& place,
-          Ended ended);
+    Taker(boost::asio::ip::tcp::socket&& socket, Terms terms, Hub& hub, Place& place, Ended ended);
 
     void standing_changed();
     void introduce();

@@ -36,6 +36,7 @@ void SubnetManager::take_copy(db::Batch&& batch, CopyExtent extent, std::string_
             stored_tables_.erase(forget->switch_guid);
         } else if (const auto* drains = std::get_if<db::DrainsRecord>(&record)) {
             drains_ = DrainBook(*drains);
+            show_drains();
             renew_route_options();
         } else if (auto* sweep = std::get_if<db::SweepRecord>(&record)) {
             sweep->id = ++last_sweep_id_;

@@ -743,8 +743,8 @@ Discovery::Result Discovery::take() {
         drop_unreached();
         check_links();
     }
-    Result result{std::move(fabric_), {},          std::move(change_unread_),
-                  std::move(reset_),  incomplete_, std::move(contradiction_)};
+    Result result{std::move(fabric_),           {},          std::move(change_unread_), std::move(reset_),
+                  std::move(previous_by_guid_), incomplete_, std::move(contradiction_)};
     if (input_.touched) {
         result.extent = std::move(extent_);
     }

@@ -84,6 +84,8 @@ public:
     /// When done() may turn true without a completion.
     [[nodiscard]] std::optional<base::Instant> deadline() const;
 
+    using NodesByGuid = std::unordered_map<std::uint64_t, std::uint32_t>;
+
     /// What a look at touched places read; all else is as it was in the previous fabric.
     struct Extent {
         std::vector<std::uint32_t>
@@ -97,6 +99,7 @@ public:
         std::vector<std::uint32_t> change_unread;  ///< switches whose PortStateChange was set and not cleared
         /// By lid_owner: switches and ports that are new, or lost what had been set up in them.
         std::vector<mad::Guid> reset;
+        NodesByGuid previous;       ///< where the nodes of the previous fabric are
         bool incomplete = false;    ///< something timed out that should be asked again soon
         std::string contradiction;  ///< not empty: why the fabric is not to be used and everything looked at
     };
@@ -175,8 +178,8 @@ private:
     fabric::Fabric fabric_;
     std::vector<Probe> probes_;
     std::deque<mad::Request> waiting_;
-    std::unordered_map<std::uint64_t, std::uint32_t> node_by_guid_;
-    std::unordered_map<std::uint64_t, std::uint32_t> previous_by_guid_;
+    NodesByGuid node_by_guid_;
+    NodesByGuid previous_by_guid_;
     std::unordered_map<std::uint64_t, fabric::PortRef> port_by_guid_;
     std::set<std::uint32_t> changed_;  ///< switches that told of a change: who was silent there may be awake
     std::set<std::uint16_t> no_vendor_speed_;  ///< device ids that do not know the vendor attribute

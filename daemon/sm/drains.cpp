@@ -82,10 +82,7 @@ routing::Drained DrainBook::for_routing(const routing::Topology& topology,
                                         const fabric::LidMap& remembered) const {
     routing::Drained drained{fabric::elements_of(list_), {}};
     for (const Drain& drain : list_) {
-        const auto place = std::lower_bound(
-            topology.switches.begin(), topology.switches.end(), drain.node,
-            [](const routing::TopologySwitch& item, mad::Guid guid) { return item.guid < guid; });
-        const bool here = place != topology.switches.end() && place->guid == drain.node;
+        const bool here = topology.find_switch(drain.node) != routing::kNoIndex;
         const auto lids = remembered.find(drain.node);
         if (drain.is_switch() && !here && lids != remembered.end()) {
             drained.away.push_back(lids->second);
@@ -136,6 +133,7 @@ void SubnetManager::undrain(mad::Guid node, mad::PortNum port, base::Instant now
 /// Stored before anything is done about it; then routes are asked for anew.
 void SubnetManager::follow_drains(std::string_view what, const Drain& item, base::Instant now, Effects& out) {
     out.emplace_back(Persist{{drains_.record()}});
+    show_drains();
     announce(Severity::info, std::string(what),
              fmt::format("the operator {} {}", what, fabric::to_string(item)), item.node, item.port, now,
              out);
@@ -159,7 +157,7 @@ void SubnetManager::look_at_drains(base::Instant now, Effects& out) {
     }
     if (sight.changed) {
         out.emplace_back(Persist{{drains_.record()}});
-        ++version_;
+        show_drains();
     }
 }
 
@@ -178,12 +176,13 @@ void SubnetManager::renew_route_options() {
     }
 }
 
-void SubnetManager::show_drains(fabric::Snapshot& snapshot) const {
-    snapshot.route_options = route_options_;
+/// Something of it has changed. Readers are shown the same until it does again.
+void SubnetManager::show_drains() {
     const bool none = drains_.list().empty() && drained_in_force_.empty();
-    snapshot.drains =
+    drains_shown_ =
         none ? nullptr
              : std::make_shared<const fabric::Drains>(fabric::Drains{drains_.list(), drained_in_force_});
+    ++version_;
 }
 
 }  // namespace ibf::sm

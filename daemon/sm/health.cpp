@@ -68,7 +68,6 @@ PortHealth::Record* PortHealth::record_of(PortId at, base::Instant now) {
         drop_idle(now);
     }
     if (records_.size() >= kPortsMax) {
-        ++dropped_;
         return nullptr;
     }
     return &records_[at];

@@ -53,7 +53,7 @@ struct HealthPolicy {
 
 class PortHealth {
 public:
-    /// Ports of which something is known at once. Beyond it evidence of further ports is dropped and counted.
+    /// Ports of which something is known at once. Beyond it evidence of further ports is dropped.
     static constexpr std::size_t kPortsMax = 8192;
 
     explicit PortHealth(const HealthPolicy& policy) : policy_(policy) {}
@@ -97,8 +97,6 @@ public:
         fabric::HealthAction wanted{};
     };
     [[nodiscard]] std::vector<State> states() const;
-    /// Evidence for which there was no room.
-    [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
 
 private:
     /// Counts events of the last `within`, in eighths of it.
@@ -135,7 +133,6 @@ private:
     HealthPolicy policy_;
     std::map<fabric::PortId, Record> records_;
     base::Instant next_clearing_{};
-    std::uint64_t dropped_ = 0;
     std::vector<News> news_;
 };
 

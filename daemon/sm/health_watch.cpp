@@ -36,6 +36,13 @@ bool left_in_init(const Fabric& fabric, PortRef at) {
            port.info.linked() && port.info.state == mad::PortState::init;
 }
 
+/// Where it is now; node kNoNode: it is not to be seen.
+PortRef find_port(const Fabric& fabric, PortId port) {
+    const std::uint32_t node = fabric.find(port.node);
+    return node != kNoNode && port.port.value() < fabric.nodes[node].ports.size() ? PortRef{node, port.port}
+                                                                                  : PortRef{};
+}
+
 std::string evidence_text(const News& news) {
     const HealthSpec& spec = spec_of(news.rule);
     if (news.rule == HealthRule::manual) {
@@ -85,6 +92,28 @@ void SubnetManager::judge_sweep(const Programmer& done, base::Instant now) {
         health_.note_look(HealthRule::illegal, illegal, now);
     }
     health_due_ = health_.due();
+    enable_the_well();
+}
+
+/// Ports that were disabled for somebody who is well by now, and are Disabled still: their switch was away,
+/// or did not answer, when that was said. Where it stays away, that is remembered while there is room.
+void SubnetManager::enable_the_well() {
+    const bool crowded = disabled_.size() > PortHealth::kPortsMax;
+    std::erase_if(disabled_, [&](const auto& item) {
+        const auto& [ill, end] = item;
+        const PortRef at = find_port(*working_, end);
+        const bool asked = std::any_of(ordered_.begin(), ordered_.end(),
+                                       [&](const auto& order) { return order.second.first == end; });
+        if (at.node == kNoNode || health_.is_to_be_disabled(ill) || asked) {
+            return at.node == kNoNode && crowded;
+        }
+        if (working_->port(at).info.phys_state == mad::PhysState::disabled) {
+            port_orders_[ill] = PortOrder::enable;
+            return false;
+        }
+        port_orders_.erase(ill);  // somebody else has enabled it, or it was reset
+        return true;
+    });
 }
 
 void SubnetManager::set_health(PortId port, base::Instant now, Effects& out) {
@@ -100,10 +129,9 @@ void SubnetManager::clear_health(PortId port, base::Instant now, Effects& out) {
             health_.clear(ill);  // it hangs on this port, and so is not to be seen and named
         }
     }
-    const std::uint32_t node = fabric_ ? fabric_->find(port.node) : kNoNode;
-    if (node != kNoNode && port.port.value() < fabric_->nodes[node].ports.size() &&
-        port.port != mad::PortNum{} &&
-        fabric_->port({node, port.port}).info.phys_state == mad::PhysState::disabled) {
+    const PortRef at = fabric_ ? find_port(*fabric_, port) : PortRef{};
+    if (at.node != kNoNode && port.port != mad::PortNum{} &&
+        fabric_->port(at).info.phys_state == mad::PhysState::disabled) {
         port_orders_[port] = PortOrder::enable;
     }
     run(now, out);
@@ -205,15 +233,13 @@ void SubnetManager::ask_ports(base::Instant now, Effects& out) {
         if (order == PortOrder::disable && !health_.is_to_be_disabled(port)) {
             continue;  // it is well by now, or policy is another
         }
-        // Who hangs on a disabled port is not to be seen: the port is remembered.
-        const auto known =
-            order == PortOrder::enable ? disabled_.extract(port) : decltype(disabled_)::node_type{};
-        const PortId named = known.empty() ? port : known.mapped();
-        const std::uint32_t node = fabric_->find(named.node);
-        if (node == kNoNode || named.port.value() >= fabric_->nodes[node].ports.size()) {
-            continue;
+        // Who hangs on a disabled port is not to be seen: the port is remembered, until it has been enabled.
+        const auto known = disabled_.find(port);
+        PortRef at = find_port(*fabric_,
+                               order == PortOrder::enable && known != disabled_.end() ? known->second : port);
+        if (at.node == kNoNode) {
+            continue;  // who is to be enabled is once it is seen again (enable_the_well)
         }
-        PortRef at{node, named.port};
         if (order == PortOrder::disable) {
             const SpareVerdict verdict = spare_links(*fabric_, {port}).front();
             if (!verdict.why_not.empty()) {
@@ -268,10 +294,21 @@ void SubnetManager::tell_orders(base::Instant now, Effects& out) {
             announce(Severity::warning, fmt::format("port-{}", word),
                      fmt::format("{} is {}", health_place(at), word), at.node, at.port, now, out);
         } else {
+            const bool refused = completion.kind == Completion::Kind::error_status;
+            const bool later = order == PortOrder::enable && !refused &&
+                               std::any_of(disabled_.begin(), disabled_.end(),
+                                           [end = at](const auto& item) { return item.second == end; });
             announce(Severity::error, fmt::format("port-not-{}", word),
-                     fmt::format("{} does not let itself be {}: 'ibfabric health --clear' asks again",
-                                 health_place(at), word),
+                     fmt::format("{} does not let itself be {}: {}", health_place(at), word,
+                                 later ? "it is asked again when it was seen again"
+                                       : "'ibfabric health --clear' asks again"),
                      at.node, at.port, now, out);
+            if (later) {
+                continue;
+            }
+        }
+        if (order == PortOrder::enable) {
+            std::erase_if(disabled_, [end = at](const auto& item) { return item.second == end; });
         }
     }
 }

@@ -2,6 +2,7 @@
 // answer with the LIDs that ports have and the tables that switches hold, and it writes nothing at all: no
 // PortStateChange is cleared, no route is computed, no mastership taken. To other SMs it is NOT ACTIVE. An
 // operator ends it.
+#include <algorithm>
 #include <utility>
 
 #include "daemon/sm/subnet_manager.hpp"
@@ -16,12 +17,6 @@ void SubnetManager::begin_hold(base::Instant now, Effects& out) {
     set_mode(fabric::SmMode::hold, "starting");
     announce(Severity::error, "hold",
              hold_because_ + ": hold mode, nothing is written. 'ibfabric resume' ends it", {}, {}, now, out);
-    if (!stored_lanes_.empty()) {
-        announce(
-            Severity::warning, "hold-lanes",
-            "the routes in force need lanes, and which SL a path has is not stored: the SA says SL 0 of all",
-            {}, {}, now, out);
-    }
     request_sweep(SweepScope::full, "start", now, out);
 }
 
@@ -30,6 +25,8 @@ void SubnetManager::resume(base::Instant now, Effects& out) {
         return;
     }
     hold_because_.clear();
+    held_.reset();
+    sls_unknown_ = 0;
     if (!std::holds_alternative<Idle>(phase_)) {
         finish_sweep("abandoned: resumed", now, out);
     }
@@ -49,7 +46,7 @@ void SubnetManager::end_hold_look(base::Instant now, Effects& out) {
     std::vector<std::uint32_t> unknown;
     for (std::uint32_t n = 0; n < working_->nodes.size(); ++n) {
         const Node& node = working_->nodes[n];
-        for (std::size_t p = node.is_switch() ? 0 : 1; p < (node.is_switch() ? 1 : node.ports.size()); ++p) {
+        for (auto [p, end] = fabric::addressed_ports(node); p < end; ++p) {
             const mad::PortNum port{static_cast<std::uint8_t>(p)};
             if (const mad::LidRange lids = fabric::lids_of(node, port); lids.base != mad::kLidNone) {
                 lids_.emplace(fabric::lid_owner(node, port), lids);
@@ -101,10 +98,42 @@ void SubnetManager::end_hold_reading(base::Instant now, Effects& out) {
     view_fabric_ = working_;
     fabric_ = working_;
     ++settled_sweeps_;  // the SA is to know who is there
-    set_mode(fabric::SmMode::hold,
-             fmt::format("{} switches and {} ports are looked at", view_->topology.switches.size(),
-                         view_->topology.end_ports.size()));
+    const std::size_t unknown_before = sls_unknown_;
+    find_held_sls();
+    std::string text = fmt::format("{} switches and {} ports are looked at", view_->topology.switches.size(),
+                                   view_->topology.end_ports.size());
+    if (sls_unknown_ > 0) {
+        const std::string lost = fmt::format(
+            "the tables in force need lanes, and of {} switch(es) it is not known which SL their paths have: "
+            "the SA says SL 0",
+            sls_unknown_);
+        text += "; " + lost;
+        if (unknown_before == 0) {
+            announce(Severity::warning, "hold-lanes", lost, {}, {}, now, out);
+        }
+    }
+    set_mode(fabric::SmMode::hold, std::move(text));
     finish_sweep("hold: nothing was written", now, out);
+}
+
+/// SLs are stored with the table that they were proved with, and hold where that one is in force.
+void SubnetManager::find_held_sls() {
+    auto held = std::make_shared<routing::Routes>();
+    const bool any_stored = std::any_of(stored_tables_.begin(), stored_tables_.end(),
+                                        [](const auto& item) { return item.second.sls != nullptr; });
+    sls_unknown_ = 0;
+    for (const routing::TopologySwitch& item : view_->topology.switches) {
+        const auto known = programmed_.find(item.guid);
+        const auto stored = stored_tables_.find(item.guid);
+        const bool as_stored = known != programmed_.end() && stored != stored_tables_.end() &&
+                               known->second.row && stored->second.lft &&
+                               *known->second.row == *stored->second.lft;
+        held->switch_guids.push_back(item.guid);
+        held->rows.push_back(known == programmed_.end() ? nullptr : known->second.row);
+        held->sls.push_back(as_stored ? stored->second.sls : nullptr);
+        sls_unknown_ += (as_stored && any_stored) || stored_lanes_.empty() ? 0U : 1U;
+    }
+    held_ = std::move(held);
 }
 
 }  // namespace ibf::sm

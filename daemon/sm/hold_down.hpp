@@ -50,6 +50,8 @@ public:
     void on_act(Subject subject, base::Duration window, base::Instant now);
     /// News of somebody who speaks for all subjects with this first number.
     void on_echo(std::uint64_t first, base::Instant now);
+    /// It has a gate of its own.
+    [[nodiscard]] bool knows(Subject subject) const { return gates_.contains(subject); }
     /// Those subjects of a first number that such news may be about.
     [[nodiscard]] std::vector<Subject> suspects(std::uint64_t first, base::Instant now) const;
 

@@ -148,17 +148,16 @@ void SubnetManager::on_local_change(const mad::Notice& notice, mad::Lid lid, bas
 void SubnetManager::on_news(PortRef at, mad::Lid lid, SweepScope scope, std::string reason,
                             base::Instant now) {
     const base::Duration window = config_->trap_hold_down;
-    const HoldDown::Verdict own = news_holds_.on_news(subject_of(at, lid, at.port.value()), window, now);
+    const HoldDown::Verdict own = news_holds_.on_news(teller_of(at, lid, at.port.value()), window, now);
     base::Instant look_at = own.act_at;
     if (last_news_look_) {
         look_at = std::max(look_at, *last_news_look_ + window);
     }
-    want_sweep(scope, std::move(reason), look_at);
-    pending_->by_news = true;
+    want_sweep(scope, std::move(reason), look_at).by_news = true;
 }
 
 /// Who it is, if it is known; else what it is called.
-HoldDown::Subject SubnetManager::subject_of(PortRef at, mad::Lid lid, std::uint32_t what) const {
+HoldDown::Subject SubnetManager::teller_of(PortRef at, mad::Lid lid, std::uint32_t what) const {
     return {at.node == kNoNode ? std::uint64_t{lid.value()} : fabric_->nodes[at.node].guid().value(), what};
 }
 
@@ -178,7 +177,7 @@ void SubnetManager::tell_trap(const mad::Notice& notice, mad::Lid about, PortRef
                               base::Instant now, Effects& out) {
     constexpr base::Duration kFirst = std::chrono::seconds{10};
     const auto held_back =
-        told_holds_.on_news_to_tell(subject_of(port_of(about), about, notice.trap_number), kFirst, now);
+        told_holds_.on_news_to_tell(teller_of(port_of(about), about, notice.trap_number), kFirst, now);
     if (!held_back) {
         return;
     }

@@ -203,8 +203,7 @@ std::vector<LaneJob> plan_lane_setup(const LaneSetupInput& input) {
         if (node.is_switch() && found == switch_at.end()) {
             continue;
         }
-        const std::size_t last = node.is_switch() ? 0 : node.ports.size() - 1;
-        for (std::size_t p = node.is_switch() ? 0 : 1; p <= last; ++p) {
+        for (auto [p, end] = fabric::addressed_ports(node); p < end; ++p) {
             if (!node.ports[p].known) {
                 continue;
             }

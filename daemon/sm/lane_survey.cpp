@@ -36,8 +36,7 @@ void LaneSurvey::follow(const fabric::Fabric& fabric) {
     std::set<mad::Guid> present;
     for (std::uint32_t n = 0; n < fabric.nodes.size(); ++n) {
         const fabric::Node& node = fabric.nodes[n];
-        const std::size_t last = node.is_switch() ? 0 : node.ports.size() - 1;
-        for (std::size_t p = node.is_switch() ? 0 : 1; p <= last; ++p) {
+        for (auto [p, end] = fabric::addressed_ports(node); p < end; ++p) {
             const mad::PortNum port{static_cast<std::uint8_t>(p)};
             if (node.ports[p].known && fabric::lids_of(node, port).base != mad::kLidNone) {
                 const mad::Guid owner = fabric::lid_owner(node, port);

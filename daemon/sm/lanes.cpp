@@ -33,7 +33,8 @@ std::optional<base::Instant> SubnetManager::survey_due() const {
 
 void SubnetManager::ask_lanes(base::Instant now) {
     const auto due = survey_due();
-    if (!due || now < *due || (pending_ && now >= pending_->not_before)) {
+    const auto look = sweep_due();
+    if (!due || now < *due || (look && now >= *look)) {
         return;
     }
     if (surveyed_sweeps_ != settled_sweeps_) {
@@ -75,8 +76,7 @@ void SubnetManager::believe_stored_lanes() {
         return stored_lanes_.clear();
     }
     for (const fabric::Node& node : working_->nodes) {
-        const std::size_t last = node.is_switch() ? 0 : node.ports.size() - 1;
-        for (std::size_t p = node.is_switch() ? 0 : 1; p <= last; ++p) {
+        for (auto [p, end] = fabric::addressed_ports(node); p < end; ++p) {
             const mad::PortInfo& info = node.ports[p].info;
             const bool kept = node.is_switch()
                                   ? trusts_stored(node)

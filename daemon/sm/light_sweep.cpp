@@ -35,9 +35,9 @@ LightSweep::LightSweep(std::shared_ptr<const fabric::Fabric> fabric, std::uint16
             }
         }
     }
-    if (const PortRef own = fabric_->local; fabric_->switch_count() > 0 && !nodes[own.node].is_switch()) {
-        ask({Ask::recheck_port, own.port.value(), epoch_, own.node}, mad::DrPath{}, mad::Attribute::port_info,
-            own.port.value());
+    if (const std::uint32_t own = fabric_->local.node; fabric_->switch_count() > 0) {
+        const std::uint8_t port = nodes[own].is_switch() ? std::uint8_t{0} : fabric_->local.port.value();
+        ask({Ask::recheck_port, port, epoch_, own}, mad::DrPath{}, mad::Attribute::port_info, port);
     }
     for (std::uint32_t i = 0; i < fabric_->sms.size(); ++i) {
         const PortRef at = fabric_->sms[i].at;
@@ -105,6 +105,12 @@ std::optional<base::Instant> LightSweep::deadline() const {
 }
 
 LightSweep::Result LightSweep::take() {
+    for (const auto& [index, open] : open_ports_) {
+        if (open > 0) {  // what its other ports are, nobody knows: as if it had not answered
+            unheard_.insert(index);
+            result_.held.erase(fabric_->nodes[index].guid());
+        }
+    }
     if (!elsewhere_ && fabric_->switch_count() > 0) {
         result_.touched = TouchedPlaces{{changed_.begin(), changed_.end()}, std::move(unheard_), result_.sms};
     }
@@ -133,8 +139,8 @@ void LightSweep::on(const mad::Completion& completion, base::Instant now) {
     switch (tag.ask) {
         case Ask::light_switch_info: return on_switch(tag.index, completion);
         case Ask::recheck_port:
-            return fabric_->nodes[tag.index].is_switch() ? on_switch_port(tag, completion)
-                                                         : on_port(tag, completion);
+            return tag.port > 0 && fabric_->nodes[tag.index].is_switch() ? on_switch_port(tag, completion)
+                                                                         : on_port(tag, completion);
         case Ask::sm_info: return on_sm(tag.index, completion);
         default: return;
     }
@@ -185,6 +191,7 @@ void LightSweep::on_port(const Tag& tag, const mad::Completion& completion) {
 void LightSweep::look_at_ports(std::uint32_t index) {
     const fabric::Node& node = fabric_->nodes[index];
     result_.held[node.guid()];
+    open_ports_[index] = node.ports.size() - 1;
     for (std::size_t p = 1; p < node.ports.size(); ++p) {
         ask({Ask::recheck_port, static_cast<std::uint8_t>(p), epoch_, index}, node.path,
             mad::Attribute::port_info, static_cast<std::uint32_t>(p));
@@ -195,6 +202,7 @@ void LightSweep::on_switch_port(const Tag& tag, const mad::Completion& completio
     const fabric::Node& node = fabric_->nodes[tag.index];
     const mad::PortNum port{tag.port};
     const mad::PortInfo& before = node.ports[tag.port].info;
+    --open_ports_.at(tag.index);
     if (completion.kind != mad::Completion::Kind::reply) {
         changed_.insert(tag.index);
         result_.changes.push_back(

@@ -1,17 +1,18 @@
 // DOC: the light sweep: has anything changed?
 //
 // One SwitchInfo Get per switch (is PortStateChange set, is it still the switch we programmed?) and one
-// SMInfo Get per known other SM. The PortInfo of our own port: it names another SM if one was master while we
-// were stopped, or suspended with our host, and nothing else would tell. On back-to-back fabrics, without a
-// switch, that of the peer as well. Devices that were silent are asked once each, aside: their time-outs do
-// not count for the end.
+// SMInfo Get per known other SM. The PortInfo of our own port (on a switch: port 0): it names another SM if
+// one was master while we were stopped, or suspended with our host, and nothing else would tell. On
+// back-to-back fabrics, without a switch, that of the peer as well. Devices that were silent are asked once
+// each, aside: their time-outs do not count for the end.
 //
 // Every switch is asked, whichever told first: the answer says where to look (sm/discovery), not only that
 // there is something to see. Once one has told of a change, those that do not answer at the pace of the
 // others are no longer waited for: the way to them may lead over what has just died.
 //
 // A switch with ports that are held down (hold_down.hpp) may tell of those again and again. There its ports
-// are looked at one by one: what has changed is news if it is another port.
+// are looked at one by one: what has changed is news if it is another port. A switch of which not all ports
+// were heard before the end counts as not heard.
 #pragma once
 
 #include <cstdint>
@@ -77,6 +78,8 @@ private:
     std::deque<mad::Request> waiting_;
     std::size_t open_ = 0;
     std::set<std::uint32_t> unheard_;  ///< switches that have not answered
+    std::map<std::uint32_t, std::size_t>
+        open_ports_;                   ///< of switches whose ports are looked at: not answered
     std::set<std::uint32_t> changed_;  ///< those that told of a change
     bool elsewhere_ = false;           ///< something changed that no switch tells of
     base::Instant last_answer_{};

@@ -11,7 +11,6 @@ namespace {
 using fabric::Fabric;
 using fabric::kNoNode;
 
-constexpr std::size_t kReasonsMax = 16;
 /// Beside another master, that clears the bits which tell of changes when it pleases: from one look at the
 /// whole fabric to the next.
 constexpr std::uint32_t kLightsBeside = 6;
@@ -24,9 +23,16 @@ bool lies_elsewhere(const fabric::Isolation& item) {
 
 }  // namespace
 
+/// There is something to compare with; and for whoever does not know yet who is master, every port is to be
+/// asked.
+bool SubnetManager::may_look_lightly() const {
+    return fabric_ && !fabric_->nodes.empty() && election_.role() != Role::discovering;
+}
+
 void SubnetManager::start_sweep(base::Instant now, Effects& out) {
-    PendingSweep request = std::move(*pending_);
-    pending_.reset();
+    const auto full = pending_.find(SweepScope::full);
+    const bool light = may_look_lightly() && (full == pending_.end() || now < full->second.not_before);
+    PendingSweep request = take_pending(light ? SweepScope::light : SweepScope::full);
     ++epoch_;
     sweeping_ = true;
     sweep_begun_ = now;
@@ -37,8 +43,6 @@ void SubnetManager::start_sweep(base::Instant now, Effects& out) {
     report_.id = ++last_sweep_id_;
     report_.reasons = std::move(request.reasons);
     report_.started = wall(now);
-    const bool light = request.scope == SweepScope::light && fabric_ && !fabric_->nodes.empty() &&
-                       election_.role() != Role::discovering;  // for that, every port is to be asked
     report_.scope = light ? "light" : "full";
     ++version_;
     if (!light) {
@@ -71,7 +75,7 @@ void SubnetManager::end_light(base::Instant now, Effects& out) {
         result.changes.empty()) {  // bits that another SM clears; a role that begins
         result.touched.reset();
     }
-    add_reasons(std::move(result.changes));
+    add_reasons(report_.reasons, std::move(result.changes));
     begin_next_look(std::move(result.touched), now);
 }
 
@@ -87,10 +91,11 @@ void SubnetManager::begin_next_look(std::optional<TouchedPlaces> touched, base::
     start_discovery(std::move(touched), now);
 }
 
-void SubnetManager::add_reasons(std::vector<std::string> reasons) {
+void SubnetManager::add_reasons(std::vector<std::string>& to, std::vector<std::string> reasons) {
+    constexpr std::size_t kReasonsMax = 16;
     for (std::string& reason : reasons) {
-        if (report_.reasons.size() < kReasonsMax) {
-            report_.reasons.push_back(std::move(reason));
+        if (to.size() < kReasonsMax && std::find(to.begin(), to.end(), reason) == to.end()) {
+            to.push_back(std::move(reason));
         }
     }
 }
@@ -128,7 +133,7 @@ void SubnetManager::start_discovery(std::optional<TouchedPlaces> touched, base::
 void SubnetManager::end_discovery(base::Instant now, Effects& out) {
     Discovery::Result result = std::get<Discovery>(phase_).take();
     if (!result.contradiction.empty()) {  // what was touched does not fit what was known
-        add_reasons({std::move(result.contradiction)});
+        add_reasons(report_.reasons, {std::move(result.contradiction)});
         return begin_next_look(std::nullopt, now);
     }
     working_ = std::make_shared<Fabric>(std::move(result.fabric));
@@ -157,7 +162,7 @@ void SubnetManager::end_discovery(base::Instant now, Effects& out) {
     if (holding()) {
         return end_hold_look(now, out);
     }
-    note_changes(now);
+    note_changes(result.previous, now);
     leave_out_ill(now, out);
     announce_changes(fabric_.get(), now, out);
     announce_isolations(now, out);

@@ -33,7 +33,7 @@ PortRef port_of_sm(const Fabric& fabric, mad::Guid guid) {
     }
     for (std::uint32_t n = 0; n < fabric.nodes.size(); ++n) {
         const Node& node = fabric.nodes[n];
-        for (std::size_t p = node.is_switch() ? 0 : 1; p < (node.is_switch() ? 1 : node.ports.size()); ++p) {
+        for (auto [p, end] = fabric::addressed_ports(node); p < end; ++p) {
             const PortRef ref{n, mad::PortNum{static_cast<std::uint8_t>(p)}};
             if (node.ports[p].known && fabric::lid_owner(node, ref.port) == guid) {
                 return ref;
@@ -281,6 +281,7 @@ void SubnetManager::show_sms(const std::vector<OtherSm>& others) {
     fresh->sms = others;
     settled_ = settled_ == fabric_ ? fresh : settled_;
     view_fabric_ = view_fabric_ == fabric_ ? fresh : view_fabric_;
+    disabled_in_ = disabled_in_ == fabric_ ? fresh : disabled_in_;
     fabric_ = std::move(fresh);
     ++version_;
 }
@@ -346,7 +347,7 @@ void SubnetManager::act_on(const Election::Step& step, base::Instant now, Effect
                 ask_sm(step.whom.guid, Ask::acknowledge, modifier_of(Input::acknowledge), shown));
             return look_anew(step, now, out);
         }
-        case Act::sleep: pending_.reset(); return abandon_look("disabled", now, out);
+        case Act::sleep: pending_.clear(); return abandon_look("disabled", now, out);
     }
 }
 
@@ -361,7 +362,8 @@ void SubnetManager::abandon_look(const std::string& why, base::Instant now, Effe
 void SubnetManager::look_anew(const Election::Step& step, base::Instant now, Effects& out) {
     const std::string why = fmt::format("{}: {}", sm_name(step.whom.guid), to_string(step.input));
     if (step.from == step.to) {
-        return want_sweep(SweepScope::full, why, now + config_->trap_hold_down);
+        want_sweep(SweepScope::full, why, now + config_->trap_hold_down);
+        return;
     }
     abandon_look(why, now, out);
     failed_in_a_row_ = 0;
@@ -384,6 +386,8 @@ void SubnetManager::forget_mastership() {
     lids_by_.reset();
     settled_.reset();
     drained_in_force_ = {};
+    show_drains();
+    rebalance_ = rebalance_.anew();
     port_orders_.clear();
     not_set_up_until_.reset();
     link_traps_.clear();

@@ -30,15 +30,14 @@ void SubnetManager::await_quiet(base::Instant now, Effects& out) {
                              blocks_text(rebalance_), base::format_duration(config_->rebalance_quiet)),
                  {}, {}, now, out);
     }
-    RebalanceState anew;
-    anew.question = rebalance_.question + 1;
-    anew.due = now + config_->rebalance_quiet;
-    anew.tables = routes_;
-    rebalance_ = std::move(anew);
+    rebalance_ = rebalance_.anew();
+    rebalance_.due = now + config_->rebalance_quiet;
+    rebalance_.tables = routes_;
 }
 
 std::optional<base::Instant> SubnetManager::rebalance_due() const {
-    const bool may = may_touch_settled() && !pending_ && in_force_known_ && routes_ && routes_for_ == view_;
+    const bool may =
+        may_touch_settled() && pending_.empty() && in_force_known_ && routes_ && routes_for_ == view_;
     return may ? rebalance_.due : std::nullopt;
 }
 
@@ -48,7 +47,7 @@ bool SubnetManager::go_on_balancing(base::Instant now, Effects& out) {
     if (due && now >= *due) {
         ask_rebalance(out);
     }
-    if (!rebalance_.ready || !may_touch_settled() || pending_ || routes_for_ != view_) {
+    if (!rebalance_.ready || !may_touch_settled() || !pending_.empty() || routes_for_ != view_) {
         return false;
     }
     start_rebalance(now, out);

@@ -34,6 +34,13 @@ struct RebalanceState {
     std::uint64_t steps = 0;                              ///< of the re-balance under way
     std::uint64_t blocks = 0;                             ///< written in them
     std::shared_ptr<const fabric::DriftReport> report;    ///< null: nothing measured yet
+
+    /// Nothing known, nothing under way; the answer to a question of before is of the past.
+    [[nodiscard]] RebalanceState anew() const {
+        RebalanceState fresh;
+        fresh.question = question + 1;
+        return fresh;
+    }
 };
 
 }  // namespace ibf::sm

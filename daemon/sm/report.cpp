@@ -319,7 +319,8 @@ void SubnetManager::fill(fabric::Snapshot& snapshot) const {
     snapshot.sweeps = sweeps_;
     snapshot.events = events_.newest_first();
     snapshot.lanes = lanes_;
-    show_drains(snapshot);
+    snapshot.route_options = route_options_;
+    snapshot.drains = drains_shown_;
     snapshot.health = health_rows_;
     // View and fabric go together: the one indexes the other. While a sweep works on newer ones, and also
     // where the next sweep began before anybody looked, readers keep the pair they have.
@@ -329,6 +330,7 @@ void SubnetManager::fill(fabric::Snapshot& snapshot) const {
     snapshot.fabric = fabric_;
     snapshot.view = view_;
     snapshot.routes = routes_;
+    snapshot.held = held_;
     snapshot.routes_for = routes_for_;
     snapshot.multicast = multicast_;
     snapshot.drift = rebalance_.report;

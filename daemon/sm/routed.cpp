@@ -14,14 +14,6 @@ using routing::Topology;
 using routing::TopologyEndPort;
 using routing::TopologySwitch;
 
-std::uint32_t find_switch(const Topology& topology, mad::Guid guid) {
-    const auto at = std::lower_bound(topology.switches.begin(), topology.switches.end(), guid,
-                                     [](const TopologySwitch& item, mad::Guid g) { return item.guid < g; });
-    return at == topology.switches.end() || at->guid != guid
-               ? kNoIndex
-               : static_cast<std::uint32_t>(at - topology.switches.begin());
-}
-
 std::vector<bool> lids_in_use(const Topology& topology) {
     std::vector<bool> used(mad::kLidUnicastMax + 1U);
     const auto take = [&used](mad::LidRange lids) {
@@ -53,7 +45,7 @@ std::vector<TopologyEndPort> absent_of(const TopologyView& view, const fabric::F
         if (present.contains(item.port_guid.value()) || item.switch_index == kNoIndex) {
             continue;
         }
-        const std::uint32_t at = find_switch(now, before.switches[item.switch_index].guid);
+        const std::uint32_t at = now.find_switch(before.switches[item.switch_index].guid);
         const bool place_free =
             at != kNoIndex && item.switch_port.value() < now.switches[at].peers.size() &&
             now.switches[at].peers[item.switch_port.value()].kind == PortPeer::Kind::none &&
@@ -105,7 +97,7 @@ std::shared_ptr<const TopologyView> with_absent(const std::shared_ptr<const Topo
     TopologyView both = *now;
     Topology& topology = both.topology;
     for (const TopologyEndPort& item : absent) {
-        const std::uint32_t was_at = find_switch(before->topology, topology.switches[item.switch_index].guid);
+        const std::uint32_t was_at = before->topology.find_switch(topology.switches[item.switch_index].guid);
         topology.switches[item.switch_index].peers[item.switch_port.value()] =
             before->topology.switches[was_at].peers[item.switch_port.value()];
         topology.max_lid = std::max(topology.max_lid, static_cast<std::uint16_t>(item.lids.end() - 1));

@@ -23,10 +23,6 @@ using fabric::PortRef;
 /// So many traps between two looks are held against one link, that its switch may have told of another one.
 constexpr std::uint32_t kTrapsPerLook = 4;
 
-HoldDown::Subject subject(PortId port) {
-    return {port.node.value(), port.port.value()};
-}
-
 /// The end that speaks for a link: a switch's rather than a host's, else that of the lower GUID.
 PortId speaker(const Fabric& fabric, PortRef at) {
     const PortRef peer = fabric.port(at).peer;
@@ -66,16 +62,10 @@ std::string SubnetManager::place_text(PortRef at) const {
 }
 
 /// A look at the fabric has ended: which links are not as the last one left them?
-void SubnetManager::note_changes(base::Instant now) {
+/// `earlier`: where its nodes are.
+void SubnetManager::note_changes(const Discovery::NodesByGuid& earlier, base::Instant now) {
     if (!fabric_) {
         return link_traps_.clear();
-    }
-    if (link_speakers_.size() > HoldDown::kSubjectsMax) {
-        link_speakers_.clear();
-    }
-    std::unordered_map<std::uint64_t, std::uint32_t> earlier;
-    for (std::uint32_t n = 0; n < fabric_->nodes.size(); ++n) {
-        earlier.emplace(fabric_->nodes[n].guid().value(), n);
     }
     std::vector<std::uint32_t> looked_at(extent_ ? 0 : working_->nodes.size());
     std::iota(looked_at.begin(), looked_at.end(), 0U);
@@ -87,9 +77,14 @@ void SubnetManager::note_changes(base::Instant now) {
         if (!some && !told.empty()) {
             note_untold(guid, told.mapped(), now);
         }
+        link_memory_.forget_held(guid);
     }
-    if (!extent_) {
-        link_traps_.clear();  // of who is gone
+    if (!extent_) {  // of who is gone
+        link_traps_.clear();
+        return link_memory_.forget_held();
+    }
+    for (const mad::Guid gone : extent_->gone) {
+        link_memory_.forget_held(gone);
     }
 }
 
@@ -119,8 +114,8 @@ bool SubnetManager::note_changes_of(std::uint32_t index, std::uint32_t before, b
 
 /// `link`: the end that speaks for it. Its time begins with the sweep: what came since is news.
 void SubnetManager::note_change(PortId port, PortId link, base::Instant now) {
-    link_speakers_.insert_or_assign(port, link);
-    link_holds_.on_act(subject(port), config_->trap_hold_down, sweep_begun_);
+    link_holds_.on_act(subject_of(port), config_->trap_hold_down, sweep_begun_);
+    link_memory_.note_speaker(port, link, link_holds_);
     hold_against(port, 1, now);
 }
 
@@ -139,8 +134,7 @@ void SubnetManager::note_untold(mad::Guid guid, std::uint32_t traps, base::Insta
 
 /// Once for each link: of its two ends the one that speaks for it.
 void SubnetManager::hold_against(PortId port, std::uint32_t times, base::Instant now) {
-    const auto speaker = link_speakers_.find(port);
-    if (speaker == link_speakers_.end() || speaker->second == port) {
+    if (link_memory_.speaks_for_its_link(port)) {
         health_.note(HealthRule::flapping, port, times, now);
     }
 }
@@ -173,8 +167,7 @@ void SubnetManager::note_held(LightSweep::Result& result, base::Instant now) {
         const std::uint32_t traps = told.empty() ? 0U : std::min(told.mapped(), kTrapsPerLook);
         std::set<PortId> suspects;
         for (const auto& [port, state] : ports) {
-            const auto [seen, first] = held_seen_.try_emplace({guid, port}, state);
-            if (!first && std::exchange(seen->second, state) != state && traps == 0) {
+            if (link_memory_.note_held({guid, port}, state) && traps == 0) {
                 hold_against({guid, port}, 1, now);
             }
             suspects.insert({guid, port});
@@ -223,7 +216,7 @@ void SubnetManager::plan_next_look(const Programmer& done, base::Instant now) {
         want_sweep(SweepScope::full, done.surprises().front().text, now + config_->trap_hold_down);
     } else if (discovery_incomplete_) {
         retry_later("some device did not answer everything", now);
-    } else {
+    } else if (!pending_.contains(SweepScope::full)) {  // else what failed is still to be tried again
         failed_in_a_row_ = 0;
     }
     surprised_ = !done.surprises().empty();
@@ -235,9 +228,9 @@ std::optional<base::Instant> SubnetManager::held_until(const std::vector<Program
     base::Instant until = now;
     for (const ProgramFailure& trouble : troubles) {
         const PortRef peer = working_->port(trouble.at).peer;
-        base::Instant opens = link_holds_.opens_at(subject(id_of(*working_, trouble.at)));
+        base::Instant opens = link_holds_.opens_at(subject_of(id_of(*working_, trouble.at)));
         if (peer.node != kNoNode) {
-            opens = std::max(opens, link_holds_.opens_at(subject(id_of(*working_, peer))));
+            opens = std::max(opens, link_holds_.opens_at(subject_of(id_of(*working_, peer))));
         }
         if (opens <= now) {
             return std::nullopt;

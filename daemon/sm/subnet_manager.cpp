@@ -32,6 +32,12 @@ constexpr base::Duration kRetryFirst = std::chrono::seconds{1};
 constexpr base::Duration kRest = std::chrono::milliseconds{500};
 constexpr std::uint8_t kSetMethod = 2;
 
+/// Most are shared.
+bool same_row(const std::shared_ptr<const std::vector<std::uint8_t>>& a,
+              const std::shared_ptr<const std::vector<std::uint8_t>>& b) {
+    return a == b || (a && b && *a == *b);
+}
+
 }  // namespace
 
 SubnetManager::SubnetManager(SmStart start)
@@ -56,6 +62,7 @@ SubnetManager::SubnetManager(SmStart start)
         stored_lanes_[row.owner][row.exit.value()] = row.print;
     }
     renew_route_options();
+    show_drains();
 }
 
 void SubnetManager::begin(base::Instant now, Effects& out) {
@@ -180,14 +187,14 @@ bool SubnetManager::step(base::Instant now, Effects& out) {
             return true;
         }
         if (election_.role() == Role::not_active) {
-            pending_.reset();
+            pending_.clear();
             return false;
         }
         if (may_order()) {
             ask_ports(now, out);
             return true;
         }
-        if (pending_ && now >= pending_->not_before) {
+        if (const auto due = sweep_due(); due && now >= *due) {
             start_sweep(now, out);
             return true;
         }
@@ -235,6 +242,7 @@ void SubnetManager::on_time(base::Instant now, Effects& out) {
     if (std::holds_alternative<Idle>(phase_) && config_->sweep_interval > base::Duration{} &&
         election_.role() != Role::not_active &&
         now >= next_light_) {  // whatever else waits for the end of its hold-down
+        next_light_ = now + config_->sweep_interval;
         want_sweep(SweepScope::light, "interval", now);
     }
     ask_audit(now);
@@ -267,8 +275,8 @@ std::optional<base::Instant> SubnetManager::next_deadline() const {
         if (const auto survey = survey_due()) {
             sooner(*survey);
         }
-        if (pending_) {
-            sooner(pending_->not_before);
+        if (const auto due = sweep_due()) {
+            sooner(*due);
         }
         for (const auto& due : {groups_due_, reregister_due_}) {
             if (due && may_touch_settled()) {
@@ -286,11 +294,12 @@ std::optional<base::Instant> SubnetManager::next_deadline() const {
 }
 
 bool SubnetManager::at_rest() const {
-    return std::holds_alternative<Idle>(phase_) && !pending_ && !reregister_due_;
+    return std::holds_alternative<Idle>(phase_) && pending_.empty() && !reregister_due_;
 }
 
 bool SubnetManager::only_retries_left() const {
-    return std::holds_alternative<Idle>(phase_) && (!pending_ || pending_->retry) && !reregister_due_;
+    return std::holds_alternative<Idle>(phase_) && !reregister_due_ &&
+           std::all_of(pending_.begin(), pending_.end(), [](const auto& item) { return item.second.retry; });
 }
 
 // --- sweeps
@@ -301,27 +310,48 @@ void SubnetManager::request_sweep(SweepScope scope, std::string reason, base::In
     run(now, out);
 }
 
-void SubnetManager::want_sweep(SweepScope scope, std::string reason, base::Instant not_before) {
-    constexpr std::size_t kReasonsMax = 16;
-    if (!pending_) {
-        pending_ = PendingSweep{scope, {}, not_before};
+/// Of each scope there is one request: as soon as the soonest, for all their reasons. What waits for a look at
+/// everything neither delays one at what was touched nor makes it one of its kind.
+SubnetManager::PendingSweep& SubnetManager::want_sweep(SweepScope scope, std::string reason,
+                                                       base::Instant not_before) {
+    const auto full = pending_.find(SweepScope::full);
+    const bool joins = scope == SweepScope::light && full != pending_.end() && !may_look_lightly();
+    PendingSweep& pending =
+        joins ? full->second : pending_.try_emplace(scope, PendingSweep{{}, not_before}).first->second;
+    add_reasons(pending.reasons, {std::move(reason)});
+    if (!joins) {
+        pending.retry = false;
+        pending.not_before = std::min(pending.not_before, not_before);
     }
-    pending_->retry = false;
-    pending_->scope = std::max(pending_->scope, scope);
-    pending_->not_before = std::min(pending_->not_before, not_before);
-    auto& reasons = pending_->reasons;
-    if (reasons.size() < kReasonsMax && std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) {
-        reasons.push_back(std::move(reason));
+    return pending;
+}
+
+std::optional<base::Instant> SubnetManager::sweep_due() const {
+    std::optional<base::Instant> due;
+    for (const auto& [scope, pending] : pending_) {
+        due = due ? std::min(*due, pending.not_before) : pending.not_before;
     }
+    return due;
+}
+
+/// Requests that a sweep of this scope answers: those of narrower ones, whenever they are due, as well.
+SubnetManager::PendingSweep SubnetManager::take_pending(SweepScope scope) {
+    PendingSweep taken;
+    for (auto item = pending_.begin(); item != pending_.end() && item->first <= scope;
+         item = pending_.erase(item)) {
+        add_reasons(taken.reasons, std::move(item->second.reasons));
+        taken.by_news = taken.by_news || item->second.by_news;
+    }
+    return taken;
 }
 
 void SubnetManager::retry_later(std::string reason, base::Instant now) {
     const base::Duration most = std::max(config_->sweep_interval, kRetryFirst);
     const base::Duration wait = std::min(kRetryFirst * (1 << std::min(failed_in_a_row_, 6U)), most);
     ++failed_in_a_row_;
-    const bool only_retries = !pending_ || pending_->retry;
-    want_sweep(SweepScope::full, std::move(reason), now + wait);
-    pending_->retry = only_retries;
+    const auto full = pending_.find(SweepScope::full);
+    const bool only_retries = full == pending_.end() || full->second.retry;
+    want_sweep(SweepScope::full, std::move(reason), now + wait).retry = only_retries;
 }
 
 void SubnetManager::assign(base::Instant now, Effects& out) {
@@ -546,6 +576,8 @@ void SubnetManager::end_programming(base::Instant now, Effects& out) {
 void SubnetManager::keep_tables(const RowsInForce& rows, Effects& out) {
     db::Batch batch;
     in_force_known_ = true;
+    const routing::Routes routes = routing::in_order_of(view_->topology, routes_->routes);
+    const std::string engine = table_origin(routes);
     for (std::size_t s = 0; s < rows.size(); ++s) {
         const mad::Guid guid = view_->topology.switches[s].guid;
         const std::uint32_t node = view_->switch_nodes[s];
@@ -562,16 +594,17 @@ void SubnetManager::keep_tables(const RowsInForce& rows, Effects& out) {
                                       : std::uint16_t{0};
         programmed_.insert_or_assign(guid, Programmed{rows[s], top});
         db::TableRecord& stored = stored_tables_[guid];
-        const std::string engine = table_origin(routes_->routes);
+        const auto sls = s < routes.sls.size() ? routes.sls[s] : nullptr;
         const bool same = stored.lft && stored.linear_fdb_top == top && stored.engine == engine &&
-                          (stored.lft == rows[s] || *stored.lft == *rows[s]);
-        stored = {guid, top, rows[s], engine};
+                          same_row(stored.lft, rows[s]) && same_row(stored.sls, sls);
+        stored = {guid, top, rows[s], engine, sls};
         if (!same) {
             batch.emplace_back(stored);
         }
     }
-    if (in_force_known_) {
+    if (in_force_known_ && drained_in_force_ != routed_by_->drained.elements) {
         drained_in_force_ = routed_by_->drained.elements;
+        show_drains();
     }
     if (!batch.empty()) {
         out.emplace_back(Persist{std::move(batch)});

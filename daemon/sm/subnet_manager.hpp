@@ -2,7 +2,8 @@
 //
 // A pure machine: MADs, answers, route results, commands and the time come in; Effects go out. A sweep is
 // reconciliation (observe - plan - write what differs) in phases that are values; aborting one destroys it.
-// Requests for sweeps merge by widest scope; one that arrives in mid-sweep waits.
+// Requests for sweeps merge by scope, each with its own time; one that arrives in mid-sweep waits. A look at
+// everything answers all of them.
 //
 // Guard: nothing is written until every port with IsSM has been asked and the election (election.hpp) has
 // made this SM the master, nor while another one is, or may be. The mode says so.
@@ -32,6 +33,7 @@
 #include "daemon/sm/lane_survey.hpp"
 #include "daemon/sm/lid_plan.hpp"
 #include "daemon/sm/light_sweep.hpp"
+#include "daemon/sm/link_memory.hpp"
 #include "daemon/sm/programmer.hpp"
 #include "daemon/sm/rebalance.hpp"
 #include "daemon/sm/table_audit.hpp"
@@ -125,8 +127,8 @@ private:
     };
     using Phase = std::variant<Idle, LightSweep, Discovery, TableReader, Routing, Programmer>;
 
+    /// Requests of one scope.
     struct PendingSweep {
-        SweepScope scope = SweepScope::light;
         std::vector<std::string> reasons;
         base::Instant not_before{};
         bool retry = false;    ///< only because something failed: it may fail again and again
@@ -159,11 +161,14 @@ private:
     void keep_lanes(const Programmer& done, base::Instant now, Effects& out);
 
     // Sweeps.
-    void want_sweep(SweepScope scope, std::string reason, base::Instant not_before);
+    PendingSweep& want_sweep(SweepScope scope, std::string reason, base::Instant not_before);
+    [[nodiscard]] std::optional<base::Instant> sweep_due() const;
+    [[nodiscard]] PendingSweep take_pending(SweepScope scope);
+    [[nodiscard]] bool may_look_lightly() const;
     void start_sweep(base::Instant now, Effects& out);
     void start_discovery(std::optional<TouchedPlaces> touched, base::Instant now);
     void begin_next_look(std::optional<TouchedPlaces> touched, base::Instant now);
-    void add_reasons(std::vector<std::string> reasons);
+    static void add_reasons(std::vector<std::string>& to, std::vector<std::string> reasons);
     void end_light(base::Instant now, Effects& out);
     void end_discovery(base::Instant now, Effects& out);
     void assign(base::Instant now, Effects& out);
@@ -218,7 +223,7 @@ private:
     void follow_drains(std::string_view what, const fabric::Drain& item, base::Instant now, Effects& out);
     void look_at_drains(base::Instant now, Effects& out);
     void renew_route_options();
-    void show_drains(fabric::Snapshot& snapshot) const;
+    void show_drains();
 
     // Mastership.
     [[nodiscard]] const fabric::Fabric* latest_fabric() const;
@@ -276,7 +281,7 @@ private:
                           Effects& out);
     void on_unknown_trap(const mad::Notice& notice, base::Instant now, Effects& out);
     void on_news(fabric::PortRef at, mad::Lid lid, SweepScope scope, std::string reason, base::Instant now);
-    [[nodiscard]] HoldDown::Subject subject_of(fabric::PortRef at, mad::Lid lid, std::uint32_t what) const;
+    [[nodiscard]] HoldDown::Subject teller_of(fabric::PortRef at, mad::Lid lid, std::uint32_t what) const;
     [[nodiscard]] std::string lid_text(mad::Lid lid);
     void tell_trap(const mad::Notice& notice, mad::Lid about, fabric::PortRef at, std::string text,
                    base::Instant now, Effects& out);
@@ -286,9 +291,10 @@ private:
     void end_hold_look(base::Instant now, Effects& out);
     [[nodiscard]] bool holds_as_stored(const fabric::Node& node);
     void end_hold_reading(base::Instant now, Effects& out);
+    void find_held_sls();
 
     // Links that are held down.
-    void note_changes(base::Instant now);
+    void note_changes(const Discovery::NodesByGuid& earlier, base::Instant now);
     [[nodiscard]] bool note_changes_of(std::uint32_t index, std::uint32_t before, base::Instant now);
     void note_change(fabric::PortId port, fabric::PortId link, base::Instant now);
     void note_untold(mad::Guid guid, std::uint32_t traps, base::Instant now);
@@ -303,6 +309,7 @@ private:
     // Port health.
     enum class PortOrder : std::uint8_t { disable, enable };
     void judge_sweep(const Programmer& done, base::Instant now);
+    void enable_the_well();
     void tell_health(base::Instant now, Effects& out);
     void leave_out_ill(base::Instant now, Effects& out);
     [[nodiscard]] bool may_order() const;
@@ -335,7 +342,7 @@ private:
 
     Phase phase_;
     std::uint16_t epoch_ = 0;
-    std::optional<PendingSweep> pending_;
+    std::map<SweepScope, PendingSweep> pending_;
     base::Instant next_light_{};
     std::uint32_t light_count_ = 0;
     std::uint32_t full_count_ = 0;  ///< since the last light sweep
@@ -380,6 +387,7 @@ private:
     DrainBook drains_;
     std::shared_ptr<const routing::RouteOptions> route_options_;  ///< of the next routes
     routing::Elements drained_in_force_;                          ///< what the tables in force heed
+    std::shared_ptr<const fabric::Drains> drains_shown_;          ///< both
     MulticastGroups groups_;
     std::map<mad::Guid, MftRow> groups_programmed_;  ///< multicast tables that are known, by switch
     std::optional<base::Instant> groups_due_;
@@ -427,9 +435,7 @@ private:
     std::map<mad::Guid, std::uint32_t> link_traps_;  ///< traps 128 of switches since they were last looked at
     std::optional<base::Instant>
         not_set_up_until_;  ///< the set-up of held links failed: when it is tried again
-    std::map<fabric::PortId, fabric::PortId>
-        link_speakers_;                                   ///< ports that changed, and who speaks for the link
-    std::map<fabric::PortId, mad::PortState> held_seen_;  ///< held ports, as light sweeps last found them
+    LinkMemory link_memory_;
     std::vector<fabric::PortRef> ports_by_lid_;
     std::shared_ptr<const fabric::Fabric> ports_by_lid_of_;
 
@@ -444,13 +450,16 @@ private:
     std::map<fabric::PortId, PortOrder> port_orders_;    ///< to be given
     std::map<std::uint32_t, std::pair<fabric::PortId, PortOrder>> ordered_;  ///< given, not answered
     std::uint32_t orders_sent_ = 0;
-    std::vector<mad::Completion> order_answers_;         ///< to be looked at
-    std::map<fabric::PortId, fabric::PortId> disabled_;  ///< who is ill, and the port that is disabled for it
+    std::vector<mad::Completion> order_answers_;  ///< to be looked at
+    /// Who is or was ill, and the port that is disabled for it, until that one is enabled.
+    std::map<fabric::PortId, fabric::PortId> disabled_;
     std::shared_ptr<const std::vector<fabric::HealthRow>> health_rows_;
     EventLog events_;
     std::uint64_t traps_received_ = 0;
 
-    std::string hold_because_;  ///< empty: no hold mode
+    std::string hold_because_;                     ///< empty: no hold mode
+    std::shared_ptr<const routing::Routes> held_;  ///< in it: the SLs that were stored with tables in force
+    std::size_t sls_unknown_ = 0;  ///< in it: switches whose paths have lanes, nobody knows which
     fabric::SmMode mode_ = fabric::SmMode::waiting;
     std::string mode_text_;
     std::uint64_t version_ = 0;

@@ -19,6 +19,7 @@
 #include "mad/octets.hpp"
 #include "routing/routes.hpp"
 #include "sim/world.hpp"
+#include "tests/unit/sa/counted_allocations.hpp"
 
 namespace ibf::core {
 namespace {
@@ -622,6 +623,20 @@ TEST_F(WithCopy, AMasterTakesNoCopy) {
 }
 
 // What comes before a whole copy, after its end, or from another one, is changes to nothing.
+// However many have been told something that is not stored yet, the next one costs what the first did.
+TEST_F(WithCopy, ASwarmOfJoinsAtTheMasterCostsEachTheSame) {
+    constexpr std::size_t kClients = 2000;
+    constexpr std::size_t kEach = 16;  // of core and effects together
+    Effects effects;
+    const std::size_t before = test::allocations();
+    for (std::uint64_t i = 1; i <= kClients; ++i) {
+        b.core->handle(CopyTold{Peer{mad::Guid{0x77}, "master"}, 100 + i, ToldTo::client, mad::Guid{i}},
+                       world.now, effects);
+    }
+    EXPECT_LE(test::allocations() - before, kClients * kEach);
+    EXPECT_GE(test::allocations() - before, kClients) << "each is remembered";
+}
+
 TEST(HeldCopy, ChangesFollowTheWholeOfTheSame) {
     const Peer one{mad::Guid{1}, "one"};
     const Peer other{mad::Guid{2}, "other"};

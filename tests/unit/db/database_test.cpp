@@ -84,11 +84,12 @@ TEST(Database, EverythingComesBack) {
     Place place;
     LidsRecord two = lids(kHighGuid, 1);
     two.lids[mad::Guid{5}] = {mad::Lid{0xBFF8}, 3};
-    ASSERT_TRUE(
-        place.open()->apply({two, table(kHighGuid, 300, 9), table(7, 0, 1), sweep(3), event(10), event(11),
-                             LanesRecord{{{mad::Guid{kHighGuid}, mad::PortNum{3}, ~std::uint64_t{0}},
-                                          {mad::Guid{5}, mad::PortNum{0}, 1}}},
-                             drains(), CleanStopRecord{true, mad::Lid{6}}}));
+    TableRecord on_lanes = table(kHighGuid, 300, 9);
+    on_lanes.sls = std::make_shared<const std::vector<std::uint8_t>>(301, std::uint8_t{7});
+    ASSERT_TRUE(place.open()->apply({two, on_lanes, table(7, 0, 1), sweep(3), event(10), event(11),
+                                     LanesRecord{{{mad::Guid{kHighGuid}, mad::PortNum{3}, ~std::uint64_t{0}},
+                                                  {mad::Guid{5}, mad::PortNum{0}, 1}}},
+                                     drains(), CleanStopRecord{true, mad::Lid{6}}}));
     auto database = place.open();
     const Stored stored = database->load().value();
     EXPECT_EQ(stored.lids, two.lids);
@@ -108,6 +109,9 @@ TEST(Database, EverythingComesBack) {
     EXPECT_EQ(stored.drains.cables[0].peer, mad::Guid{9});
     EXPECT_EQ(stored.drains.cables[0].peer_port, mad::PortNum{4});
     ASSERT_EQ(stored.tables.size(), 2U);
+    ASSERT_TRUE(stored.tables.at(mad::Guid{kHighGuid}).sls);
+    EXPECT_EQ(*stored.tables.at(mad::Guid{kHighGuid}).sls, *on_lanes.sls);
+    EXPECT_FALSE(stored.tables.at(mad::Guid{7}).sls) << "SL 0";
     EXPECT_EQ(stored.tables.at(mad::Guid{kHighGuid}).linear_fdb_top, 300);
     EXPECT_EQ(*stored.tables.at(mad::Guid{kHighGuid}).lft, std::vector<std::uint8_t>(301, 9));
     EXPECT_EQ(stored.tables.at(mad::Guid{kHighGuid}).engine, "updn");

@@ -15,8 +15,10 @@ std::vector<Record> every_kind() {
     event.severity = 2;
     LidsRecord lids = test::lids(5, 0xBFFF);
     lids.lids[mad::Guid{9}] = {mad::Lid{64}, 3};
+    TableRecord table = test::table(9, 63, 1);
+    table.sls = std::make_shared<const std::vector<std::uint8_t>>(64, std::uint8_t{15});
     return {lids,
-            test::table(9, 63, 1),
+            table,
             TableForgetRecord{mad::Guid{11}},
             test::sweep(3),
             event,
@@ -39,6 +41,7 @@ TEST(RecordCodec, EveryKindComesBackAsItWas) {
     const auto& table = std::get<TableRecord>(*back);
     EXPECT_EQ(table.switch_guid, mad::Guid{9});
     EXPECT_EQ(*table.lft, *std::get<TableRecord>(every_kind()[1]).lft);
+    EXPECT_EQ(*table.sls, *std::get<TableRecord>(every_kind()[1]).sls);
     EXPECT_EQ(std::get<EventRow>(*decode(encode(every_kind()[4]))).port, mad::PortNum{9});
 }
 
@@ -70,6 +73,9 @@ TEST(RecordCodec, ValuesThatNoFabricHasAreRefused) {
     TableRecord table = test::table(9, 63, 1);
     table.lft = std::make_shared<const std::vector<std::uint8_t>>(0xC001);
     EXPECT_FALSE(decode(encode(table)));
+    table = test::table(9, 63, 1);
+    table.sls = std::make_shared<const std::vector<std::uint8_t>>(64, std::uint8_t{16});
+    EXPECT_FALSE(decode(encode(table))) << "there is no SL 16";
     EventRow event = test::event(1);
     event.severity = 3;
     EXPECT_FALSE(decode(encode(event)));

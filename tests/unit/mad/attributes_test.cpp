@@ -82,24 +82,5 @@ TEST(Attributes, ReservedBitsOfAnOldDeviceAreNoSpeed) {
     EXPECT_EQ(port.speed(), LinkSpeed::sdr);
 }
 
-TEST(Attributes, NoticeSubject) {
-    Notice notice;
-    notice.details[0] = 0x12;
-    notice.details[1] = 0x34;
-    notice.details[2] = 0x56;
-    notice.details[3] = 0x78;
-    notice.trap_number = 128;
-    EXPECT_EQ(notice.subject_lid(), Lid{0x1234});
-    for (const std::uint16_t trap : std::array<std::uint16_t, 4>{129, 130, 131, 144}) {
-        notice.trap_number = trap;
-        EXPECT_EQ(notice.subject_lid(), Lid{0x5678});
-    }
-    notice.trap_number = 64;
-    EXPECT_EQ(notice.subject_lid(), kLidNone);
-    notice.trap_number = 128;
-    notice.generic = false;
-    EXPECT_EQ(notice.subject_lid(), kLidNone);
-}
-
 }  // namespace
 }  // namespace ibf::mad

@@ -8,6 +8,7 @@
 
 #include "base/prng.hpp"
 #include "mad/codec.hpp"
+#include "mad/trap.hpp"
 #include "random_bytes.hpp"
 
 namespace ibf::mad {
@@ -129,12 +130,15 @@ TEST(CodecIbTypes, SmInfoAndNotice) {
         notice.generic = true;
         for (const std::uint16_t trap : std::array<std::uint16_t, 3>{129, 130, 131}) {
             notice.trap_number = trap;
-            EXPECT_EQ(notice.subject_lid().value(), cl_ntoh16(wire.data_details.ntc_129_131.lid));
+            EXPECT_EQ(std::get<PortErrorTrap>(decode_trap(notice)).lid.value(),
+                      cl_ntoh16(wire.data_details.ntc_129_131.lid));
         }
         notice.trap_number = 128;
-        EXPECT_EQ(notice.subject_lid().value(), cl_ntoh16(wire.data_details.ntc_128.sw_lid));
+        EXPECT_EQ(std::get<LinkStateTrap>(decode_trap(notice)).switch_lid.value(),
+                  cl_ntoh16(wire.data_details.ntc_128.sw_lid));
         notice.trap_number = 144;
-        EXPECT_EQ(notice.subject_lid().value(), cl_ntoh16(wire.data_details.ntc_144.lid));
+        EXPECT_EQ(std::get<LocalChangeTrap>(decode_trap(notice)).lid.value(),
+                  cl_ntoh16(wire.data_details.ntc_144.lid));
     }
 }
 

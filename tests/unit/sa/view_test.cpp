@@ -49,6 +49,24 @@ TEST(SaView, WalksAreThoseOfThePackets) {
     EXPECT_GT(checked, 100U);
 }
 
+TEST(SaView, InHoldModePathsHaveTheSlsThatWereStored) {
+    LabOptions options;
+    options.config.routing.engines = {"torus-2qos"};
+    const SaBench bench(netlist("torus:4x4,hosts=1"), options);
+    auto snapshot = std::make_shared<fabric::Snapshot>(bench.view->snapshot());
+    const auto routes = std::exchange(snapshot->routes, nullptr);
+    snapshot->held = std::shared_ptr<const routing::Routes>(routes, &routes->routes);
+    const sa::View view(snapshot);
+    std::size_t on_other_levels = 0;
+    for (const sa::End& from : view.ends()) {
+        for (const sa::End& to : view.ends()) {
+            ASSERT_EQ(view.sl(from, to.lids.base), bench.view->sl(from, to.lids.base));
+            on_other_levels += view.sl(from, to.lids.base) == 0 ? 0U : 1U;
+        }
+    }
+    EXPECT_GT(on_other_levels, 0U);
+}
+
 /// Every pair's limits against the walks that they stand for.
 void expect_limits_of_walks(const sa::View& view) {
     for (const sa::End& a : view.ends()) {

@@ -88,7 +88,11 @@ protected:
     }
     base::Result<std::unique_ptr<ApiServer>> start() {
         return ApiServer::start(
-            path_, [this] { return snapshot_; }, [this](api::AdminCommand) { ++commands_; });
+            path_, [this] { return snapshot_; },
+            [this](api::AdminCommand) {
+                ++commands_;
+                return takes_commands_.load();
+            });
     }
     void serve() {
         auto server = start();
@@ -112,6 +116,7 @@ protected:
     std::shared_ptr<const fabric::Snapshot> snapshot_;
     std::unique_ptr<ApiServer> server_;
     std::atomic<int> commands_{0};
+    std::atomic<bool> takes_commands_{true};
 };
 
 TEST_F(ApiServerTest, AnswersAndIsOnlyForItsGroup) {
@@ -231,6 +236,17 @@ TEST_F(ApiServerTest, CommandsRunOnce) {
         ask("POST /v1/sweep?scope=full HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     EXPECT_EQ(answer.substr(0, 12), "HTTP/1.1 202");
     server_.reset();  // joins: whatever was to be handed on has been
+    EXPECT_EQ(commands_, 1);
+}
+
+TEST_F(ApiServerTest, ACommandThatIsNotTakenIsNotAccepted) {
+    takes_commands_ = false;
+    serve();
+    const std::string answer =
+        ask("POST /v1/sweep?scope=full HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    EXPECT_EQ(answer.substr(0, 12), "HTTP/1.1 503");
+    EXPECT_NE(answer.find("too many commands wait already"), std::string::npos) << answer;
+    EXPECT_EQ(answer.find("accepted"), std::string::npos);
     EXPECT_EQ(commands_, 1);
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "mad/trap.hpp"
 #include "sim_bench.hpp"
 
 namespace ibf::sim {
@@ -22,7 +23,7 @@ TEST(TrapDesk, LinkChangeIsToldUntilRepressed) {
     ASSERT_EQ(traps.size(), 1U);
     const mad::Notice notice = mad::decode_notice(traps[0].data);
     EXPECT_EQ(notice.trap_number, kTrapLinkState);
-    EXPECT_EQ(notice.subject_lid(), lid_of(0));
+    EXPECT_EQ(std::get<mad::LinkStateTrap>(mad::decode_trap(notice)).switch_lid, lid_of(0));
     bench.pass(seconds{1});
     const std::vector<mad::Smp> again = bench.unsolicited();
     ASSERT_EQ(again.size(), 1U);
@@ -56,16 +57,18 @@ TEST(TrapDesk, ScriptedStormsAndCapabilityChanges) {
     ASSERT_EQ(storm.size(), 20U);
     const mad::Notice notice = mad::decode_notice(storm[0].data);
     EXPECT_EQ(notice.trap_number, 131);
-    EXPECT_EQ(notice.subject_lid(), lid_of(0));
-    EXPECT_EQ(notice.details[4], 3);
+    const auto error = std::get<mad::PortErrorTrap>(mad::decode_trap(notice));
+    EXPECT_EQ(error.lid, lid_of(0));
+    EXPECT_EQ(error.port, mad::PortNum{3});
 
     const Simulator::ClientId rival = bench.sim.join("h2", 0, {}).value();
     bench.sim.set_is_sm(rival, true);
     bench.pass(milliseconds{1});
     const std::vector<mad::Smp> changes = bench.unsolicited();
     ASSERT_EQ(changes.size(), 1U);
-    EXPECT_EQ(mad::decode_notice(changes[0].data).trap_number, kTrapCapability);
-    EXPECT_EQ(mad::decode_notice(changes[0].data).subject_lid(), lid_of(2));
+    const mad::Notice change = mad::decode_notice(changes[0].data);
+    EXPECT_EQ(change.trap_number, kTrapCapability);
+    EXPECT_EQ(std::get<mad::LocalChangeTrap>(mad::decode_trap(change)).lid, lid_of(2));
 }
 
 TEST(TrapDesk, AScriptedTrapOfANodeWithoutLidReachesTheSm) {

@@ -316,5 +316,22 @@ TEST(DrainBook, WhatIsStoredComesBack) {
     EXPECT_EQ(again.list(), book.list());
 }
 
+TEST(Drains, ReadersAreShownOneListUntilItChanges) {
+    DrainedLab drained(four_by_three());
+    Lab& lab = drained.lab;
+    EXPECT_EQ(lab.snapshot().drains, nullptr);
+    lab.drain(element(lab, "spine1", 0));
+    lab.advance(seconds{30});
+    const auto shown = lab.snapshot().drains;
+    ASSERT_TRUE(shown);
+    EXPECT_EQ(shown->in_force.switches.size(), 1U);
+    lab.advance(seconds{30});
+    EXPECT_EQ(lab.snapshot().drains, shown) << "no copy of it for each snapshot";
+    lab.undrain(element(lab, "spine1", 0));
+    EXPECT_NE(lab.snapshot().drains, shown);
+    lab.advance(seconds{30});
+    EXPECT_EQ(lab.snapshot().drains, nullptr);
+}
+
 }  // namespace
 }  // namespace ibf::test

@@ -185,15 +185,15 @@ TEST(PortHealth, AWholeSwitchIsNeverLeftOut) {
 
 TEST(PortHealth, MemoryIsBoundedAndIdleRecordsMakeRoom) {
     PortHealth health{HealthPolicy{}};
-    const auto note_many = [&](std::uint64_t from, Instant now) {
-        for (std::uint64_t guid = from; guid < from + PortHealth::kPortsMax + 100; ++guid) {
-            health.note(HealthRule::flapping, {mad::Guid{guid}, mad::PortNum{1}}, 1, now);
-        }
-    };
-    note_many(1, Instant{});
-    EXPECT_EQ(health.dropped(), 100U);
-    note_many(1'000'000, Instant{minutes{20}});
-    EXPECT_EQ(health.dropped(), 200U) << "those of twenty minutes ago are gone";
+    for (std::uint64_t guid = 1; guid <= PortHealth::kPortsMax; ++guid) {
+        health.note(HealthRule::flapping, {mad::Guid{guid}, mad::PortNum{1}}, 1, Instant{});
+    }
+    const fabric::PortId late{mad::Guid{1'000'000}, mad::PortNum{1}};
+    health.note(HealthRule::flapping, late, 1000, Instant{});
+    EXPECT_TRUE(health.take_news(Instant{}).empty()) << "there is no room for one more";
+    health.note(HealthRule::flapping, late, 1000, Instant{minutes{20}});
+    EXPECT_EQ(kinds(health, Instant{minutes{20}}), std::vector<Kind>{Kind::ill})
+        << "those of twenty minutes ago are gone";
 }
 
 TEST(PortHealth, EachRuleHasMarksThatCanBeReached) {

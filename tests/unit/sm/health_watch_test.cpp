@@ -99,6 +99,56 @@ TEST(FieldCase, C26_the_end_nearest_to_the_sm_is_disabled_by_policy_and_enabled_
     EXPECT_EQ(wrong(lab), "");
 }
 
+/// leaf2's port 2 is disabled for what h6 did.
+void have_one_disabled(Lab& lab) {
+    lab.start();
+    ASSERT_TRUE(lab.run_until_up(seconds{5}));
+    lab.inject("trap h6/1 number=131 count=260 delay=10ms");
+    lab.advance(seconds{15});
+    ASSERT_EQ(lab.sim.port_info(lab.node("leaf2"), PortNum{2}).phys_state, PhysState::disabled);
+}
+
+/// The verdict ends while leaf2 is cut off; then it is back.
+void be_well_while_away(Lab& lab) {
+    lab.inject("link-down leaf2/5\nlink-down leaf2/6");
+    lab.advance(minutes{20});
+    EXPECT_EQ(lab.events("healthy"), 1U);
+    EXPECT_EQ(lab.events("port-enabled"), 0U);
+    lab.inject("link-up leaf2/5\nlink-up leaf2/6");
+    lab.advance(minutes{1});
+}
+
+TEST(Health, APortWhoseSwitchIsAwayWhenItIsWellIsEnabledWhenTheSwitchIsBack) {
+    Lab lab(t2(), with(HealthRule::babbling, HealthAction::disable));
+    have_one_disabled(lab);
+    be_well_while_away(lab);
+    EXPECT_EQ(lab.events("port-enabled"), 1U);
+    EXPECT_EQ(wrong(lab), "");
+    EXPECT_EQ(lab.sim.port_info(lab.node("leaf2"), PortNum{2}).state, PortState::active);
+}
+
+TEST(Health, APortWhoseSwitchDoesNotAnswerIsEnabledWhenItDoes) {
+    Lab lab(t2(), with(HealthRule::babbling, HealthAction::disable));
+    have_one_disabled(lab);
+    lab.inject("dead leaf2");
+    clear_health(lab, port_id(lab, "h6", 1));  // at once: nobody knows yet that it is dead
+    lab.advance(seconds{5});
+    EXPECT_EQ(lab.events("port-not-enabled"), 1U);
+    lab.inject("alive leaf2");
+    lab.advance(minutes{3});
+    EXPECT_EQ(lab.events("port-enabled"), 1U);
+    EXPECT_EQ(lab.sim.port_info(lab.node("leaf2"), PortNum{2}).state, PortState::active);
+}
+
+TEST(Health, APortThatWasEnabledMeanwhileIsLeftAlone) {
+    Lab lab(t2(), with(HealthRule::babbling, HealthAction::disable));
+    have_one_disabled(lab);
+    lab.inject("reboot leaf2");
+    be_well_while_away(lab);
+    EXPECT_EQ(lab.events("port-enabled"), 0U) << "its switch began anew";
+    EXPECT_EQ(lab.sim.port_info(lab.node("leaf2"), PortNum{2}).state, PortState::active);
+}
+
 TEST(FieldCase, C26_the_subnet_managers_own_link_is_never_disabled) {
     Lab lab(t2(), with(HealthRule::babbling, HealthAction::disable));
     lab.start();

@@ -102,5 +102,73 @@ TEST(Hold, ToOtherSubnetManagersItIsNotActive) {
     EXPECT_EQ(sms[0].state, mad::SmState::not_active);
 }
 
+/// On a torus whose routes need lanes.
+class HoldLanes : public ::testing::Test {
+protected:
+    HoldLanes() : lab(netlist("torus:4x4,hosts=1"), options()) {
+        lab.start();
+        EXPECT_TRUE(lab.run_until_up(seconds{20}));
+        lab.advance(seconds{12});
+        before = lab.snapshot().routes;
+        lab.kill();
+        lab.forget_counts();
+        lab.hold_because = "3 runs were killed";
+    }
+    static LabOptions options() {
+        LabOptions options;
+        options.config.routing.engines = {"torus-2qos"};
+        return options;
+    }
+    /// Paths, from a switch to a LID, that readers are told another SL of than the routes were proved with.
+    [[nodiscard]] std::size_t wrong_sls() const {
+        const fabric::Snapshot snapshot = lab.snapshot();
+        if (!snapshot.held) {
+            return ~std::size_t{0};
+        }
+        const routing::Routes old = routing::in_order_of(snapshot.view->topology, before->routes);
+        const routing::Routes now = routing::in_order_of(snapshot.view->topology, *snapshot.held);
+        std::size_t wrong = 0;
+        for (std::uint32_t s = 0; s < old.switch_guids.size(); ++s) {
+            for (std::uint16_t lid = 1; lid <= snapshot.view->topology.max_lid; ++lid) {
+                const auto from = routing::SwitchIndex{s};
+                wrong += old.sl(from, mad::Lid{lid}) == now.sl(from, mad::Lid{lid}) ? 0U : 1U;
+            }
+        }
+        return wrong;
+    }
+
+    Lab lab;
+    std::shared_ptr<const routing::RouteOutcome> before;
+};
+
+TEST_F(HoldLanes, PathsHaveTheSlsThatWereStoredWithTheTables) {
+    ASSERT_TRUE(std::any_of(before->routes.sls.begin(), before->routes.sls.end(), [](const auto& row) {
+        return row && std::any_of(row->begin(), row->end(), [](std::uint8_t sl) { return sl != 0; });
+    }));
+    lab.start();
+    lab.advance(seconds{5});
+    EXPECT_EQ(wrong_sls(), 0U);
+    EXPECT_EQ(lab.events("hold-lanes"), 0U);
+    lab.tell([](auto& sm, base::Instant now, sm::Effects& out) { sm.resume(now, out); });
+    ASSERT_TRUE(lab.run_until_up(seconds{30}));
+    EXPECT_FALSE(lab.snapshot().held) << "there are routes again";
+}
+
+TEST_F(HoldLanes, WhereNoneAreStoredThatIsSaid) {
+    for (auto& [guid, table] : lab.stored.tables) {
+        table.sls.reset();  // as an older release stored them
+    }
+    lab.start();
+    lab.advance(seconds{5});
+    EXPECT_GT(wrong_sls(), 0U);
+    EXPECT_EQ(lab.events("hold-lanes"), 1U);
+    EXPECT_NE(lab.snapshot().mode_text.find("of 16 switch(es) it is not known which SL their paths have"),
+              std::string::npos)
+        << lab.snapshot().mode_text;
+    lab.request_sweep(sm::SweepScope::full);
+    lab.advance(seconds{5});
+    EXPECT_EQ(lab.events("hold-lanes"), 1U) << "once";
+}
+
 }  // namespace
 }  // namespace ibf::test

@@ -141,5 +141,24 @@ TEST_F(Rebalance, A_switch_that_refuses_a_block_brings_a_sweep) {
     EXPECT_EQ(lab->events("rebalance-ended"), 1U);
 }
 
+// Tables are another one's from then on, and what was measured of them says nothing any more.
+TEST_F(Rebalance, Who_loses_mastership_forgets_it) {
+    begin(1);
+    ASSERT_TRUE(run_until_event("rebalance-started", seconds{90}));
+    ASSERT_TRUE(lab->snapshot().drift);
+    LabOptions higher = at("h16");
+    higher.config.priority = 15;
+    higher.config.rebalance_blocks = 0;
+    Lab other(*lab, higher);
+    other.start();
+    ASSERT_TRUE(lab->run_until([&] { return lab->sm->role() == sm::Role::standby; }, seconds{60}));
+    EXPECT_FALSE(lab->snapshot().drift);
+    other.kill();
+    lab->forget_counts();
+    ASSERT_TRUE(lab->run_until([&] { return lab->sm->role() == sm::Role::master; }, seconds{60}));
+    lab->advance(seconds{30});
+    EXPECT_EQ(lab->events("rebalance-ended"), 0U) << "it had ended with its time as master";
+}
+
 }  // namespace
 }  // namespace ibf::test
