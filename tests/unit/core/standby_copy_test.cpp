@@ -622,7 +622,6 @@ TEST_F(WithCopy, AMasterTakesNoCopy) {
     EXPECT_EQ(world.lids(), lids);
 }
 
-// What comes before a whole copy, after its end, or from another one, is changes to nothing.
 // However many have been told something that is not stored yet, the next one costs what the first did.
 TEST_F(WithCopy, ASwarmOfJoinsAtTheMasterCostsEachTheSame) {
     constexpr std::size_t kClients = 2000;
@@ -637,6 +636,27 @@ TEST_F(WithCopy, ASwarmOfJoinsAtTheMasterCostsEachTheSame) {
     EXPECT_GE(test::allocations() - before, kClients) << "each is remembered";
 }
 
+// A master that tells and never passes on: what is kept of it has a bound, and then anybody may lack
+// something.
+TEST(HeldCopy, WhoIsToldMoreWithoutEndIsAnybody) {
+    const Peer master{mad::Guid{1}, "one"};
+    HeldCopy copy;
+    ASSERT_TRUE(copy.begin(master, sm::CopyExtent::whole, base::Instant{}));
+    copy.hold(100);
+    for (std::uint64_t client = 1; client <= HeldCopy::kLackingMost; ++client) {
+        copy.on_told({master, 101, ToldTo::client, mad::Guid{client}}, base::Instant{});
+    }
+    EXPECT_TRUE(copy.clients().last);
+    copy.on_told({master, 101, ToldTo::client, mad::Guid{7}}, base::Instant{});
+    EXPECT_TRUE(copy.clients().last) << "once more";
+    copy.on_told({master, 101, ToldTo::client, mad::Guid{~0ULL}}, base::Instant{});
+    EXPECT_FALSE(copy.clients().last);
+    EXPECT_EQ(copy.clients().lacking.size(), HeldCopy::kLackingMost);
+    copy.hold(101);
+    EXPECT_TRUE(copy.current());
+}
+
+// What comes before a whole copy, after its end, or from another one, is changes to nothing.
 TEST(HeldCopy, ChangesFollowTheWholeOfTheSame) {
     const Peer one{mad::Guid{1}, "one"};
     const Peer other{mad::Guid{2}, "other"};
