@@ -45,6 +45,8 @@ public:
         for (std::uint32_t n = 0; n < sim.netlist().nodes.size(); ++n) {
             if (sim.netlist().nodes[n].type == mad::NodeType::ca) {
                 hosts.push_back(n);
+            } else {
+                ++switches;
             }
         }
         client_ = sim.join({hosts[0], PortNum{1}},
@@ -133,6 +135,7 @@ public:
     base::Prng prng;
     base::Instant now{};
     std::vector<std::uint32_t> hosts;  ///< the first is the SM's
+    std::uint64_t switches = 0;
     std::uint64_t traps_lost = 0;
 
 private:
@@ -204,8 +207,8 @@ void switch_on(Daemon& daemon, std::size_t on, base::Instant from) {
 
 constexpr std::size_t kOn = 3;  ///< from the start: the SM's host, and two that ask
 
-/// The tree is brought up with few of its hosts on. What that cost.
-Work bring_up(Daemon& daemon) {
+/// The tree is brought up with few of its hosts on.
+void bring_up(Daemon& daemon) {
     std::swap(daemon.hosts[1], daemon.hosts[daemon.hosts.size() / 2]);
     std::swap(daemon.hosts[2], daemon.hosts.back());
     for (std::size_t i = kOn; i < daemon.hosts.size(); ++i) {
@@ -217,7 +220,7 @@ Work bring_up(Daemon& daemon) {
     daemon.run_to(daemon.now + seconds{15});
     EXPECT_TRUE(daemon.active(daemon.hosts[1]) && daemon.active(daemon.hosts[2]));
     EXPECT_FALSE(daemon.active(daemon.hosts[kOn]));
-    return daemon.take_work();
+    static_cast<void>(daemon.take_work());
 }
 
 struct Followed {
@@ -255,28 +258,30 @@ void expect_all_serve(Daemon& daemon) {
         const std::uint32_t from = daemon.hosts[daemon.prng.below(daemon.hosts.size())];
         const std::uint32_t to = daemon.hosts[daemon.prng.below(daemon.hosts.size())];
         const auto steps = daemon.sim.walk(from, PortNum{1}, daemon.lid(to));
-        EXPECT_TRUE(steps) << steps.error().message;
+        EXPECT_TRUE(steps || from == to) << steps.error().message;
     }
 }
 
 /// `tree`: a fat tree.
 void power_up(const std::string& tree) {
     Daemon daemon(tree, 1);
-    const Work whole = bring_up(daemon);
+    bring_up(daemon);
     switch_on(daemon, kOn, daemon.now);
     const auto [all, most] = follow(daemon);
     expect_all_serve(daemon);
     fmt::print(
         "{} hosts: {} MADs, {} sweeps, {} routings, {} traps lost; within {}: {} MADs, {} sweeps, {} "
-        "routings at most; a bring-up is {} MADs\n",
+        "routings at most\n",
         daemon.hosts.size(), all.mads, all.sweeps, all.routings, daemon.traps_lost,
-        base::format_duration(kWindow), most.mads, most.sweeps, most.routings, whole.mads);
+        base::format_duration(kWindow), most.mads, most.sweeps, most.routings);
     EXPECT_GT(daemon.traps_lost, 100U);
     EXPECT_GT(all.sweeps, 20U) << "it is followed, not waited for";
     EXPECT_LE(most.sweeps, 2U);
     EXPECT_LE(most.routings, 2U);
-    EXPECT_LE(most.mads, whole.mads / 10) << "no moment costs what a look at everything does";
-    EXPECT_LE(all.mads, 3 * whole.mads);
+    EXPECT_LE(most.mads, all.mads / 10) << "no moment has to do it all";
+    // Each look asks every switch; a host costs its own set-up, its leaf's ports, entries on the way to it.
+    constexpr std::uint64_t kEachHost = 120;
+    EXPECT_LE(all.mads, all.sweeps * daemon.switches + kEachHost * daemon.hosts.size());
 }
 
 TEST(PowerUp, AThousandHostsWithinHalfAMinute) {

@@ -267,7 +267,8 @@ TEST(Database, StoredValuesThatCannotBeAreIgnored) {
     Stranger(place.path())
         .run(
             "INSERT INTO lid VALUES (2, 0, 0), (3, 49152, 0), (4, 9, 1), (5, 8, 9), (0, 6, 0), (6, -1, 0);"
-            "INSERT INTO lft VALUES (2, 64, zeroblob(64), ''), (3, -1, zeroblob(64), ''), "
+            "INSERT INTO lft (switch_guid, linear_fdb_top, entries, engine) VALUES "
+            "(2, 64, zeroblob(64), ''), (3, -1, zeroblob(64), ''), "
             "(4, 1, zeroblob(49153), ''), (5, 0, x'', '')");
     const Stored stored = place.open()->load().value();
     EXPECT_EQ(stored.lids, lids(1, 5).lids);
