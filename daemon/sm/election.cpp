@@ -184,7 +184,10 @@ bool Election::outranks_us(const OtherSm& other) const {
 /// Whether mastership is to move to a standby: for its priority, never for its GUID alone, and if it has
 /// vanished before, only when it has stayed (C54).
 bool Election::may_inherit(const OtherSm& other, base::Instant now) const {
-    if (policy_.hand_over == HandOver::never || other.state != SmState::standby ||
+    // Who has our HANDOVER, and was discovering, looks before it takes mastership: it inherits all the same.
+    const bool looks_first =
+        role_ == Role::handing_over && other.guid == polled_.guid && other.state == SmState::discovering;
+    if (policy_.hand_over == HandOver::never || (other.state != SmState::standby && !looks_first) ||
         other.trust != SmTrust::ours || other.priority <= policy_.priority) {
         return false;
     }

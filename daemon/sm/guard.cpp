@@ -99,6 +99,28 @@ bool SubnetManager::looks_past_silence(base::Instant now, Effects& out) {
     return true;
 }
 
+/// A standby has a master. Where a look shows the one and not the other, and nobody is known to have died,
+/// mastership was handed on under the look: to an SM that was asked before it had it, by one that was asked
+/// after. The next look finds the heir.
+bool SubnetManager::looks_past_hand_over(base::Instant now, Effects& out) {
+    const auto shows = [&](mad::SmState state) {
+        return std::any_of(working_->sms.begin(), working_->sms.end(),
+                           [&](const fabric::OtherSm& sm) { return sm.answered && sm.state == state; });
+    };
+    const bool orphans = election_.role() == Role::discovering && election_.given_up() == mad::Guid{} &&
+                         shows(mad::SmState::standby) && !shows(mad::SmState::master);
+    if (!orphans || std::exchange(orphans_met_, true)) {
+        orphans_met_ = false;
+        return false;
+    }
+    const std::string text =
+        "a subnet manager stands by, and nobody is master: the fabric is looked at again before anything is "
+        "written";
+    want_sweep(SweepScope::full, text, now);
+    look_again_first(text, now, out);
+    return true;
+}
+
 /// Whoever has asked us is an SM that began after we had passed its port: two that start at once would both
 /// find themselves alone. One more look for each.
 bool SubnetManager::looks_for_who_asked(base::Instant now, Effects& out) {

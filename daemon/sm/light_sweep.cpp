@@ -10,6 +10,20 @@ namespace ibf::sm {
 using fabric::kNoNode;
 using fabric::PortRef;
 
+namespace {
+
+/// Of two with one GUID: which, as the port of a question's tag.
+enum : std::uint8_t { kLeftOut, kBelieved };
+
+/// To a switch, or to a port of an adapter that is known.
+mad::DrPath way_to(const fabric::Node& node) {
+    const auto known = std::find_if(node.ports.begin(), node.ports.end(),
+                                    [](const fabric::Port& port) { return port.known; });
+    return node.is_switch() || known == node.ports.end() ? node.path : known->path;
+}
+
+}  // namespace
+
 LightSweep::LightSweep(std::shared_ptr<const fabric::Fabric> fabric, std::uint16_t epoch, bool ask_silent,
                        const SmQuestion& question, HeldPorts held)
     : fabric_(std::move(fabric)), epoch_(epoch), question_(question), held_(std::move(held)) {
@@ -45,6 +59,7 @@ LightSweep::LightSweep(std::shared_ptr<const fabric::Fabric> fabric, std::uint16
         ask({Ask::sm_info, 0, epoch_, i}, node.is_switch() ? node.path : node.ports[at.port.value()].path,
             mad::Attribute::sm_info, 0);
     }
+    ask_namesakes();
     if (!ask_silent) {
         return;
     }
@@ -60,10 +75,31 @@ LightSweep::LightSweep(std::shared_ptr<const fabric::Fabric> fabric, std::uint16
     }
 }
 
+/// The one that is believed by its node, the one that is left out by its isolation.
+void LightSweep::ask_namesakes() {
+    const auto& nodes = fabric_->nodes;
+    std::set<mad::Guid> names;
+    for (std::uint32_t i = 0; i < fabric_->isolations.size(); ++i) {
+        const fabric::Isolation& item = fabric_->isolations[i];
+        if (item.reason != fabric::IsolationReason::duplicate_guid || item.at.node == kNoNode ||
+            !nodes[item.at.node].is_switch() || nodes[item.at.node].path.hops >= mad::kHopsMax) {
+            continue;
+        }
+        names.insert(item.guid);
+        ask({Ask::light_node_info, kLeftOut, epoch_, i}, nodes[item.at.node].path.then(item.at.port),
+            mad::Attribute::node_info, 0);
+    }
+    for (std::uint32_t n = 0; n < nodes.size() && !names.empty(); ++n) {
+        if (names.contains(nodes[n].guid())) {
+            ask({Ask::light_node_info, kBelieved, epoch_, n}, way_to(nodes[n]), mad::Attribute::node_info, 0);
+        }
+    }
+}
+
 void LightSweep::ask(Tag tag, const mad::DrPath& path, mad::Attribute attribute, std::uint32_t modifier) {
     mad::Request request;
     request.tag = tag.pack();
-    if (tag.ask == Ask::probe_silent) {
+    if (tag.ask == Ask::probe_silent || (tag.ask == Ask::light_node_info && tag.port == kLeftOut)) {
         request.target = stranger_target(tag.index);
     } else {
         request.target = device_target(tag.ask == Ask::sm_info ? fabric_->sms[tag.index].at.node : tag.index);
@@ -142,6 +178,7 @@ void LightSweep::on(const mad::Completion& completion, base::Instant now) {
             return tag.port > 0 && fabric_->nodes[tag.index].is_switch() ? on_switch_port(tag, completion)
                                                                          : on_port(tag, completion);
         case Ask::sm_info: return on_sm(tag.index, completion);
+        case Ask::light_node_info: return on_namesake(tag, completion);
         default: return;
     }
 }
@@ -185,6 +222,20 @@ void LightSweep::on_port(const Tag& tag, const mad::Completion& completion) {
         elsewhere_ = true;
         result_.changes.push_back(
             fmt::format("port {} was told another SM's LID: {}", before.guid, info.sm_lid));
+    }
+}
+
+void LightSweep::on_namesake(const Tag& tag, const mad::Completion& completion) {
+    if (completion.kind != mad::Completion::Kind::reply) {
+        return;  // if it has gone, its switch tells
+    }
+    const mad::Guid name =
+        tag.port == kLeftOut ? fabric_->isolations[tag.index].guid : fabric_->nodes[tag.index].guid();
+    const mad::NodeInfo info = mad::decode_node_info(completion.data);
+    if (info.node_guid != name) {
+        elsewhere_ = true;
+        result_.changes.push_back(
+            fmt::format("of two devices with the GUID {}, one has the GUID {} now", name, info.node_guid));
     }
 }
 

@@ -10,6 +10,9 @@
 // there is something to see. Once one has told of a change, those that do not answer at the pace of the
 // others are no longer waited for: the way to them may lead over what has just died.
 //
+// Where two devices had one GUID, both are asked who they are: the one that was believed may have been the
+// wrong one, and no switch tells when a device is called by another name.
+//
 // A switch with ports that are held down (hold_down.hpp) may tell of those again and again. There its ports
 // are looked at one by one: what has changed is news if it is another port. A switch of which not all ports
 // were heard before the end counts as not heard.
@@ -67,9 +70,11 @@ public:
     [[nodiscard]] Result take();
 
 private:
+    void ask_namesakes();
     void ask(Tag tag, const mad::DrPath& path, mad::Attribute attribute, std::uint32_t modifier);
     void on_switch(std::uint32_t index, const mad::Completion& completion);
     void on_port(const Tag& tag, const mad::Completion& completion);
+    void on_namesake(const Tag& tag, const mad::Completion& completion);
     void look_at_ports(std::uint32_t index);
     void on_switch_port(const Tag& tag, const mad::Completion& completion);
     void on_sm(std::uint32_t index, const mad::Completion& completion);

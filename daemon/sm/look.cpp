@@ -106,7 +106,10 @@ void SubnetManager::start_discovery(std::optional<TouchedPlaces> touched, base::
     begin_phase("discover", now);
     const std::uint32_t rhythm = config_->silent_probe_sweeps;
     const bool due = !touched && rhythm > 0 && ++full_count_ % rhythm == 0;
-    const bool asks_silent = std::exchange(ask_silent_, false) || due;
+    const bool in_doubt = std::exchange(in_doubt_, false);
+    // Behind who was silent a moment ago a master may live.
+    const bool asks_silent =
+        std::exchange(ask_silent_, false) || due || election_.role() == Role::discovering;
     if (asks_silent ||
         (fabric_ && std::any_of(fabric_->isolations.begin(), fabric_->isolations.end(), lies_elsewhere))) {
         touched.reset();
@@ -119,7 +122,7 @@ void SubnetManager::start_discovery(std::optional<TouchedPlaces> touched, base::
         input.renamed = std::exchange(renamed_, {});
     }
     input.touched = std::move(touched);
-    input.leave = election_.may_write() ? WriteLeave::granted : WriteLeave::reading_only;
+    input.leave = election_.may_write() && !in_doubt ? WriteLeave::granted : WriteLeave::reading_only;
     input.epoch = epoch_;
     input.timeout = config_->mads.timeout;
     input.own_port_guid = local_.port_guid;
@@ -168,7 +171,8 @@ void SubnetManager::end_discovery(base::Instant now, Effects& out) {
     announce_isolations(now, out);
     announce_slow_links(now, out);
     look_at_drains(now, out);
-    if (waits_for_silent_sm(now, out) || looks_for_who_asked(now, out) || looks_past_silence(now, out)) {
+    if (waits_for_silent_sm(now, out) || looks_for_who_asked(now, out) || looks_past_silence(now, out) ||
+        looks_past_hand_over(now, out)) {
         return;
     }
     if (!settle_mastership(working_->sms, now, out)) {

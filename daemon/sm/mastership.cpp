@@ -126,7 +126,10 @@ void SubnetManager::on_sm_info(const mad::WireMad& wire, const mad::Smp& smp, ba
     if (!step && election_.role() == Role::master && shown.state == mad::SmState::master &&
         meets_master(shown.guid)) {  // two subnets were joined, and it has seen us first (C46)
         ask_silent_ = true;          // it may live behind one of those
-        want_sweep(SweepScope::full, fmt::format("{} asks as a master", sm_name(shown.guid)), now);
+        in_doubt_ = true;
+        const std::string why = fmt::format("{} asks as a master", sm_name(shown.guid));
+        abandon_look(why, now, out);  // what it has read so far, that one may have overwritten
+        want_sweep(SweepScope::full, why, now);
         run(now, out);
     }
 }

@@ -1,6 +1,6 @@
 // The control flow of a sweep. How it looks at the fabric is in look.cpp, what must hold before anything is
-// written in guard.cpp, who is master in mastership.cpp, the audit in audit.cpp, multicast in groups.cpp, MAD
-// intake in intake.cpp, reports in report.cpp.
+// written in guard.cpp, which tables are known in known_tables.cpp, who is master in mastership.cpp, the
+// audit in audit.cpp, multicast in groups.cpp, MAD intake in intake.cpp, reports in report.cpp.
 #include "daemon/sm/subnet_manager.hpp"
 
 #include <algorithm>
@@ -390,6 +390,13 @@ void SubnetManager::assign_lids(base::Instant now, Effects& out) {
     const auto local =
         plan.lids.find(fabric::lid_owner(working_->nodes[working_->local.node], working_->local.port));
     sm_lid_ = local == plan.lids.end() ? mad::kLidNone : local->second.base;
+    fresh_lids_.clear();
+    for (const auto& [guid, range] : plan.lids) {
+        const auto before = remembered_.find(guid);
+        if (before == remembered_.end() || before->second != range) {
+            fresh_lids_.push_back(guid);
+        }
+    }
     if (plan.remembered != remembered_) {
         remembered_ = plan.remembered;
         out.emplace_back(Persist{{db::LidsRecord{remembered_}}});
@@ -398,51 +405,31 @@ void SubnetManager::assign_lids(base::Instant now, Effects& out) {
     lids_by_ = plan.unserved.empty() ? config_ : nullptr;
 }
 
-/// Drops what can no longer be believed and lists the switches that hold tables we do not know.
-std::vector<std::uint32_t> SubnetManager::unknown_tables() {
-    std::vector<std::uint32_t> unknown;
-    unreadable_.clear();
-    for (const std::uint32_t index : view_->switch_nodes) {
-        const Node& node = working_->nodes[index];
-        if (!node.switch_info || !node.ports[0].known) {
-            continue;
-        }
-        const auto own_lid = lids_.find(node.guid());
-        const bool ours = own_lid != lids_.end() && node.ports[0].info.lid == own_lid->second.base &&
-                          node.ports[0].info.sm_lid == sm_lid_;
-        const auto known = programmed_.find(node.guid());
-        if (known != programmed_.end()) {
-            if (ours && node.switch_info->linear_fdb_top == known->second.top) {
-                continue;
+/// A LID that was to be a port's and that it has not taken is nobody's: it may well be another port's that
+/// was not seen, or the port has one that could not be read. Remembered, it would move either.
+void SubnetManager::forget_untaken_lids(Effects& out) {
+    std::set<mad::Guid> untaken(fresh_lids_.begin(), fresh_lids_.end());
+    fresh_lids_.clear();
+    if (untaken.empty()) {
+        return;
+    }
+    for (const Node& node : working_->nodes) {
+        const std::size_t end = node.is_switch() ? 1 : node.ports.size();
+        for (std::size_t p = node.is_switch() ? 0 : 1; p < end; ++p) {
+            const mad::PortNum port{static_cast<std::uint8_t>(p)};
+            const auto planned = lids_.find(fabric::lid_owner(node, port));
+            if (planned != lids_.end() && fabric::lids_of(node, port) == planned->second) {
+                untaken.erase(planned->first);
             }
-            programmed_.erase(known);  // it was reset, or somebody else has been at it
-        }
-        const bool virgin = node.switch_info->linear_fdb_top == 0 || node.ports[0].info.lid == mad::kLidNone;
-        if (virgin) {
-            strange_mft_.erase(node.guid());
-            groups_programmed_[node.guid()] = {};
-            continue;  // overwritten whole
-        }
-        if (trusts_stored(node)) {
-            const db::TableRecord& stored = stored_tables_.at(node.guid());
-            programmed_.insert_or_assign(node.guid(), Programmed{stored.lft, stored.linear_fdb_top});
-            audit_.trust(node.guid(), stored.linear_fdb_top);
-        } else {
-            unknown.push_back(index);
-            strange_mft_.insert(node.guid());
-            groups_programmed_.erase(node.guid());
         }
     }
-    stored_clean_ = false;  // believed once, at start; later only acknowledgements count
-    return unknown;
-}
-
-bool SubnetManager::trusts_stored(const Node& node) const {
-    const auto stored = stored_tables_.find(node.guid());
-    return stored_clean_ && stored != stored_tables_.end() && stored->second.lft &&
-           node.switch_info->linear_fdb_top == stored->second.linear_fdb_top &&
-           !node.switch_info->port_state_change && stored_sm_lid_ != mad::kLidNone &&
-           node.ports[0].info.sm_lid == stored_sm_lid_;
+    for (const mad::Guid guid : untaken) {
+        remembered_.erase(guid);
+    }
+    if (!untaken.empty()) {
+        lids_by_ = nullptr;
+        out.emplace_back(Persist{{db::LidsRecord{remembered_}}});
+    }
 }
 
 void SubnetManager::end_reading(base::Instant now, Effects& out) {
@@ -581,6 +568,7 @@ void SubnetManager::keep_tables(const RowsInForce& rows, Effects& out) {
     for (std::size_t s = 0; s < rows.size(); ++s) {
         const mad::Guid guid = view_->topology.switches[s].guid;
         const std::uint32_t node = view_->switch_nodes[s];
+        written_.insert(guid);
         if (!rows[s]) {
             programmed_.erase(guid);
             in_force_known_ = false;
@@ -612,6 +600,7 @@ void SubnetManager::keep_tables(const RowsInForce& rows, Effects& out) {
 }
 
 void SubnetManager::settle(const Programmer& done, base::Instant now, Effects& out) {
+    forget_untaken_lids(out);
     keep_tables(done.rows_in_force(), out);
     keep_groups(done);
     keep_lanes(done, now, out);
@@ -718,8 +707,9 @@ void SubnetManager::stop(base::Instant now, Effects& out) {
 
 void SubnetManager::set_mode(SmMode mode, std::string text) {
     mode_ = holding() ? SmMode::hold : mode;
-    mode_text_ = holding() ? fmt::format("{}; nothing is written; 'ibfabric resume' ends it; {}", hold_because_, text)
-                           : std::move(text);
+    mode_text_ =
+        holding() ? fmt::format("{}; nothing is written; 'ibfabric resume' ends it; {}", hold_because_, text)
+                  : std::move(text);
     ++version_;
 }
 

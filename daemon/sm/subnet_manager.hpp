@@ -173,8 +173,10 @@ private:
     void end_discovery(base::Instant now, Effects& out);
     void assign(base::Instant now, Effects& out);
     void assign_lids(base::Instant now, Effects& out);
+    void forget_untaken_lids(Effects& out);
     [[nodiscard]] std::vector<std::uint32_t> unknown_tables();
     [[nodiscard]] bool trusts_stored(const fabric::Node& node) const;
+    void doubt_other_devices();
     void end_reading(base::Instant now, Effects& out);
     void start_routing(base::Instant now, Effects& out);
     [[nodiscard]] ProgramInput program_input();
@@ -215,6 +217,7 @@ private:
     [[nodiscard]] bool waits_for_silent_sm(base::Instant now, Effects& out);
     [[nodiscard]] bool looks_for_who_asked(base::Instant now, Effects& out);
     [[nodiscard]] bool looks_past_silence(base::Instant now, Effects& out);
+    [[nodiscard]] bool looks_past_hand_over(base::Instant now, Effects& out);
     void look_again_first(const std::string& text, base::Instant now, Effects& out);
     [[nodiscard]] bool local_port_ready(base::Instant now, Effects& out);
     void set_mode(fabric::SmMode mode, std::string text);
@@ -360,9 +363,11 @@ private:
     std::shared_ptr<const SmConfig> lids_by_;   ///< the policy of lids_; null: some port has none
     SilentPlaces silent_;
     bool ask_silent_ = false;  ///< the next look at the fabric passes over nobody
+    bool in_doubt_ = false;    ///< another one may be master: the next look at the fabric only reads
     std::set<mad::Guid> renamed_;
     fabric::LidMap lids_;
     fabric::LidMap remembered_;
+    std::vector<mad::Guid> fresh_lids_;  ///< owners whose LID was not remembered before this sweep; sorted
     std::shared_ptr<const fabric::TopologyView> view_;
     std::shared_ptr<const fabric::Fabric> view_fabric_;  ///< what view_ was made from
     std::shared_ptr<const fabric::MulticastTables> multicast_;
@@ -374,6 +379,7 @@ private:
     bool stored_clean_ = false;
     mad::Lid stored_sm_lid_{};
     std::map<mad::Guid, Programmed> programmed_;
+    std::set<mad::Guid> written_;  ///< switches to which tables were sent
     TableAudit audit_;
     std::vector<mad::Guid> audit_findings_;  ///< to be told
     LanesAcknowledged lanes_acknowledged_;   ///< lane tables that routes needed
@@ -412,6 +418,7 @@ private:
     Election election_;
     std::uint32_t guard_waits_ = 0;
     bool silence_met_ = false;        ///< the look before was ended by it
+    bool orphans_met_ = false;        ///< standbys, and no master
     std::set<mad::Guid> heard_;       ///< SMs that asked for our SMInfo while we were discovering; 0: no name
     std::set<mad::Guid> looked_for_;  ///< SMs that made themselves heard, and for whom we have looked since
     std::vector<mad::Completion> sm_answers_;  ///< to be looked at

@@ -22,6 +22,7 @@ enum class Ask : std::uint8_t {
     sm_info,
     clear_change,
     verify_link,
+    light_node_info,
     light_switch_info,
     probe_silent,
     recheck_port,

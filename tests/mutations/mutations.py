@@ -16,6 +16,7 @@ ELECTION = Binary("ibf_test_sm", "Election*:Pair.*:Ranks.*:Handover.*:Join.*:Oth
 TABLES = Binary("ibf_test_sm", "LftPlan.*:FieldCase.*-FieldCase.C33*:FieldCase.C9_*:FieldCase.C116*")
 RESTART = Binary("ibf_test_sm", "Restart.*:Change.*:*BringUp*:" + TABLES.filter)
 MEMO = Binary("ibf_test_routing", "Memo.*")
+DOUBT = Binary("ibf_test_sm", "Doubt*:KnownTables.*:Election.*")
 
 
 PROGRAMMER = ("daemon/sm/programmer.cpp", "daemon/sm/programmer_lanes.cpp")
@@ -39,6 +40,10 @@ def election(name, what, old, new, file="daemon/sm/election.cpp"):
 def order(name, what, old, new, file="daemon/sm/programmer.cpp", unit=TABLES):
     sources = PROGRAMMER if file == "daemon/sm/programmer.hpp" else ()
     return Mutation(name, what, file, old, new, unit, sources)
+
+
+def doubt(name, what, file, old, new):
+    return Mutation(name, what, f"daemon/sm/{file}", old, new, DOUBT)
 
 
 def memo(name, what, old, new, file="routing/engine_tables.cpp"):
@@ -134,4 +139,23 @@ MUTATIONS = [
     memo("spares-not-yet", "lines that come to need spare links are not worked out anew",
          "            if (lost.any()) {\n                lost_.push_back(line);\n",
          "            if (!lost.any()) {\n                lost_.push_back(line);\n", "routing/updown.cpp"),
+    # What must not be taken for granted.
+    doubt("silent-passed-over", "who looks for a master passes over places that were silent", "look.cpp",
+          " || due || election_.role() == Role::discovering;", " || due;"),
+    doubt("writes-in-doubt", "a master that another one asks as a master clears PortStateChange as it looks for it", "look.cpp",
+          "election_.may_write() && !in_doubt ?", "election_.may_write() ?"),
+    doubt("look-goes-on", "a look that began before another master was heard goes on", "mastership.cpp",
+          "        abandon_look(why, now, out);  // what", "        // what"),
+    doubt("orphans-believed", "a standby without a master is nothing to look twice for", "guard.cpp",
+          "if (!orphans || std::exchange(orphans_met_, true)) {", "if (!orphans || std::exchange(orphans_met_, true) || orphans) {"),
+    doubt("heir-must-wait", "an heir that looks before it takes mastership is taken for one that refused", "election.cpp",
+          "(other.state != SmState::standby && !looks_first)", "other.state != SmState::standby"),
+    doubt("untaken-remembered", "a LID that its port did not take stays reserved for it", "subnet_manager.cpp",
+          "    forget_untaken_lids(out);\n", ""),
+    doubt("reset-is-empty", "a switch that was reset is taken for empty, whatever was sent to it since", "known_tables.cpp",
+          "if (written_.contains(node.guid())) {", "if (!written_.contains(node.guid())) {"),
+    doubt("name-is-all", "a switch with the GUID of another one is taken for that", "known_tables.cpp",
+          "        if (!same) {", "        if (!same && then == before.end()) {"),
+    doubt("namesakes-unasked", "of two with one GUID the one that was believed is believed for ever", "light_sweep.cpp",
+          "    ask_namesakes();\n    if (!ask_silent) {", "    if (!ask_silent) {"),
 ]

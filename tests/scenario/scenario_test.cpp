@@ -132,7 +132,7 @@ private:
     }
 
     void check() {
-        const auto found = problems(lab(), CheckOptions{{}, true, 4000});
+        const auto found = problems(lab(), CheckOptions{{}, lab().sim.counters().by_rule, 4000});
         for (const std::string& problem : found) {
             note("wrong: " + problem);
         }

@@ -114,6 +114,7 @@ private:
         ring_told_;             ///< a manager has said that old and new tables have a ring of credits
     bool untold_ring_ = false;  ///< there was one of which none has
     bool forgetful_ = false;    ///< a master may not know what LID a node had that lost its own
+    std::vector<std::pair<std::string, std::uint64_t>> raced_;  ///< wire rules broken before it was calm
     std::set<std::uint32_t> reset_;
     std::vector<std::pair<std::string, Undo>> undo_;
     std::vector<std::string> done_;

@@ -74,11 +74,19 @@ TEST(Campaigns, ASeedReplaysExactly) {
 // Each of these once failed. A port that had refused its set-up was passed over by looks at what was touched:
 // 56145295, 56149304, 56151524, 56152393. A master that had slept did not notice that another one had come
 // and gone: 56145042, 56148042, 56152991. An SM that began while a switch died became a second master, or
-// imposed what it believed: 56144657, 56150154, 56150264, 56150396.
+// imposed what it believed: 56144657, 56150154, 56150264, 56150396. Who looked for a master passed over
+// places that had been silent: 1013, 9103710. A switch reset under the SM's hands held tables behind a
+// LinearFDBTop of 0: 4544. A device that had passed for another one stayed that, or was believed to hold what
+// the other one held: 4812, 56146327, 9102331, 9105137, 9109910. A look went on, and wrote,
+// although another master had been heard: 56149566, 56149843, 9103257. A hand-over passed under a look, or
+// its heir looked first: 56147758, 56143726. LIDs were reserved for ports that had not taken them: 56143822,
+// 9104739. The judge asked of a master what nobody had told it: 9104891.
 TEST(Campaigns, SeedsThatFailedOnce) {
     Totals totals;
-    for (const std::uint64_t seed : {56145295, 56149304, 56151524, 56152393, 56145042, 56148042, 56152991,
-                                     56144657, 56150154, 56150264, 56150396}) {
+    for (const std::uint64_t seed :
+         {56145295, 56149304, 56151524, 56152393, 56145042, 56148042, 56152991, 56144657, 56150154,
+          56150264, 56150396, 1013,     9103710,  4544,     4812,     56146327, 9102331,  9103257,
+          9105137,  9109910,  56149566, 56149843, 56147758, 56143726, 56143822, 9104739,  9104891}) {
         run_seed(seed, totals);
     }
 }

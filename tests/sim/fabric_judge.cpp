@@ -213,8 +213,34 @@ void FabricJudge::forget_lids(std::uint32_t node) {
     }
 }
 
-void FabricJudge::release_lids(std::uint32_t node) {
-    released_.insert(node);
+void FabricJudge::release_lids(base::Instant at, std::uint32_t node) {
+    released_[node] = at;
+}
+
+void FabricJudge::on_settled(Simulator::ClientId by, base::Instant begun) {
+    const bool alone = std::none_of(managers_.begin(), managers_.end(), [&](const auto& entry) {
+        return entry.first != by && entry.second.manager.alive() && entry.second.manager.is_master();
+    });
+    if (!alone || released_.empty()) {
+        return;
+    }
+    const std::vector<bool> reached = reach(managers_.at(by).manager.node);
+    for (auto& [at, place] : places_) {
+        const auto released = released_.find(at.first);
+        const mad::Lid lid = sim_.port_info(at.first, mad::PortNum{at.second}).lid;
+        if (released != released_.end() && is_settled(at.first, released->second, begun, reached) &&
+            lid != mad::kLidNone) {
+            place.lid = place.first = lid;
+        }
+    }
+    std::erase_if(released_,
+                  [&](const auto& entry) { return is_settled(entry.first, entry.second, begun, reached); });
+}
+
+bool FabricJudge::is_settled(std::uint32_t node, base::Instant released, base::Instant begun,
+                             const std::vector<bool>& reached) const {
+    return released < begun && reached[node] && !hidden_.contains(node) &&
+           (dead_ == nullptr || !dead_->contains(node));
 }
 
 void FabricJudge::say(base::Instant at, const std::string& text) {
@@ -225,6 +251,7 @@ void FabricJudge::say(base::Instant at, const std::string& text) {
 
 void FabricJudge::on_mad(base::Instant at, std::uint32_t node, const mad::Smp& request,
                          mad::MadStatus status) {
+    note_roles(at);
     if (!is_set(request) || status != 0 || request.header.attribute == Attribute::sm_info) {
         return;
     }
@@ -250,7 +277,7 @@ void FabricJudge::check_tables(base::Instant at, const mad::Smp& request, std::u
     TableWalk walk(sim_, hidden_);  // of two with one GUID, one is left alone: nobody knows what it holds
     const std::string after =
         fmt::format("after {} to {}", mad::attribute_name(request.header.attribute), device.description);
-    if (const std::string loop = walk.loop(); !loop.empty()) {
+    if (const std::string loop = walk.loop(); !loop.empty() && !masters_hide()) {
         say(at, fmt::format("{} {}", loop, after));
     }
     if (std::string ring = walk.credit_cycle(); !ring.empty()) {
@@ -267,7 +294,7 @@ void FabricJudge::check_lid(base::Instant at, std::uint32_t node, const mad::Smp
     const mad::Lid lid = device.ports[number].info.lid;
     Place& place = places_[{node, number}];
     if (place.lid != mad::kLidNone && lid != place.lid && clashes_ && contested_.contains(place.lid)) {
-        released_.insert(node);
+        release_lids(at, node);
     }
     if (place.lid != mad::kLidNone && lid != place.lid && !released_.contains(node)) {
         say(at, fmt::format("{} port {}: LID {} became {}", device.description, number, place.lid, lid));
@@ -309,6 +336,10 @@ std::vector<std::string> FabricJudge::moved() const {
 // --- who writes
 
 std::vector<bool> FabricJudge::reach(std::uint32_t from) const {
+    return reach(from, hidden_);
+}
+
+std::vector<bool> FabricJudge::reach(std::uint32_t from, const std::multiset<std::uint32_t>& hidden) const {
     const sim::World& world = sim_.world();
     std::vector<bool> reached(world.size(), false);
     std::deque<std::uint32_t> queue{from};
@@ -317,8 +348,8 @@ std::vector<bool> FabricJudge::reach(std::uint32_t from) const {
         const std::uint32_t at = queue.front();
         queue.pop_front();
         const sim::Device& device = world.device(at);
-        const bool hidden = hidden_.contains(at) || (dead_ != nullptr && dead_->contains(at));
-        const bool onward = at == from || (device.is_switch() && !hidden);
+        const bool dark = hidden.contains(at) || (dead_ != nullptr && dead_->contains(at));
+        const bool onward = at == from || (device.is_switch() && !dark);
         for (std::size_t p = 1; onward && p < device.ports.size(); ++p) {
             const auto peer = world.linked_peer({at, mad::PortNum{static_cast<std::uint8_t>(p)}});
             if (peer && !reached[peer->node]) {
@@ -330,7 +361,25 @@ std::vector<bool> FabricJudge::reach(std::uint32_t from) const {
     return reached;
 }
 
+/// Each of two masters believes in another one of two nodes with one GUID, and the other master lies behind
+/// the one that it leaves out. What both see beside that, both write, and neither can know: no way on which
+/// they could meet leads through nodes that they believe in.
+bool FabricJudge::masters_hide() const {
+    for (const auto& [client, one] : managers_) {
+        for (const auto& [other, there] : managers_) {
+            const bool both = client < other && one.manager.alive() && one.manager.is_master() &&
+                              there.manager.alive() && there.manager.is_master();
+            if (both && !reach(one.manager.node)[there.manager.node] &&
+                reach(one.manager.node, {})[there.manager.node]) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 void FabricJudge::look_around(base::Instant now) {
+    note_roles(now);
     for (auto& [client, one] : managers_) {
         const std::vector<bool> reached = reach(one.manager.node);
         for (const auto& [other, there] : managers_) {
@@ -342,12 +391,39 @@ void FabricJudge::look_around(base::Instant now) {
     }
 }
 
-bool FabricJudge::separate(Known& one, Simulator::ClientId other, base::Instant at) {
+bool FabricJudge::separate(const Known& one, Simulator::ClientId other, base::Instant at) const {
     const auto known = one.apart.find(other);
     if (known != one.apart.end() && at - known->second < kMeeting) {
         return true;
     }
     return !reach(one.manager.node)[managers_.at(other).manager.node];
+}
+
+void FabricJudge::note_roles(base::Instant at) {
+    for (auto& [client, one] : managers_) {
+        const bool master = one.manager.alive() && one.manager.is_master();
+        one.master_since = !master ? std::nullopt : one.master_since ? one.master_since : std::optional(at);
+    }
+}
+
+void FabricJudge::on_sm_info(base::Instant at, Simulator::ClientId to, const mad::SmInfo& shown) {
+    note_roles(at);
+    for (const auto& [client, other] : managers_) {
+        const bool names_it = sim_.local_port(client).port_guid == shown.guid;
+        if (client != to && names_it && shown.state == mad::SmState::master) {
+            managers_.at(to).heard[client] = at;
+        }
+    }
+}
+
+/// Who has been master for longer than the other, and has not had one word of that one's since it is, cannot
+/// know: messages between them may be lost. For as long as it takes to meet, and not where it is the newcomer
+/// that writes: that one should have asked before.
+bool FabricJudge::untold(const Known& one, Simulator::ClientId other, base::Instant at) const {
+    const auto since = managers_.at(other).master_since;
+    const auto heard = one.heard.find(other);
+    return one.master_since && since && *one.master_since < *since && at - *since < kMeeting &&
+           (heard == one.heard.end() || heard->second < *since);
 }
 
 void FabricJudge::check_writer(base::Instant at, std::uint32_t node, const mad::Smp& request) {
@@ -365,7 +441,8 @@ void FabricJudge::check_writer(base::Instant at, std::uint32_t node, const mad::
         }
         const bool master = other.manager.is_master();
         const bool turns = before && other.last_set && *other.last_set > *before && at - *before < kTurn;
-        if ((master || turns) && !separate(writer, client, at)) {
+        const bool beside = (master && !untold(writer, client, at)) || turns;
+        if (beside && !separate(writer, client, at)) {
             say(at, fmt::format("{} set {} of {} while {} {}", writer.manager.name,
                                 mad::attribute_name(request.header.attribute),
                                 sim_.world().device(node).description, other.manager.name,

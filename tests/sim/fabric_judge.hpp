@@ -6,7 +6,7 @@
 //   at this moment, whatever mix of old and new. One lane is assumed. The paths: every port to every
 //   adapter's LID, every adapter to every LID;
 // - two masters: a Set by one SM while another one, alive and reachable for long, is master; or SMs that take
-//   turns at writing;
+//   turns at writing. Who was master before the other is excused until a word of it has come, for a while;
 // - LIDs that a Set moved.
 // What SMs are and do is told to it: it cannot see who is alive, and a master's role only its owner knows.
 #pragma once
@@ -70,8 +70,12 @@ public:
     void reborn(sim::Simulator::ClientId client);
     /// The device has lost its LIDs.
     void forget_lids(std::uint32_t node);
-    /// From now on LIDs of this device may change: it passes, or has passed, for another one.
-    void release_lids(std::uint32_t node);
+    /// From now on LIDs of this device may change, until on_settled(): it passes, or has passed, for another
+    /// one.
+    void release_lids(base::Instant at, std::uint32_t node);
+    /// A manager has set up all of the fabric by a look that began at `begun`. What it reaches, and was
+    /// released before, has the LIDs that it is to keep from now on.
+    void on_settled(sim::Simulator::ClientId by, base::Instant begun);
     /// From now on a master may not know which LIDs are taken: where two ports have been given the same one,
     /// one may change.
     void expect_clashes() { clashes_ = true; }
@@ -79,6 +83,8 @@ public:
     void set_dead(const std::set<std::uint32_t>* dead) { dead_ = dead; }
 
     void on_mad(base::Instant at, std::uint32_t node, const mad::Smp& request, mad::MadStatus status);
+    /// A manager was told by another one's SMInfo, in a question or an answer, what that one is.
+    void on_sm_info(base::Instant at, sim::Simulator::ClientId to, const mad::SmInfo& shown);
     /// Who can reach whom now; also between MADs, now and then.
     void look_around(base::Instant now);
     /// Nodes that management reaches from this one.
@@ -103,6 +109,8 @@ private:
         Manager manager;
         std::optional<base::Instant> last_set;
         std::map<sim::Simulator::ClientId, base::Instant> apart;  ///< when it could last not be reached
+        std::optional<base::Instant> master_since;                ///< as far as this judge has looked
+        std::map<sim::Simulator::ClientId, base::Instant> heard;  ///< when another one last told it "master"
     };
     struct Place {
         mad::Lid lid{};    ///< as last seen
@@ -110,15 +118,22 @@ private:
     };
     void check_tables(base::Instant at, const mad::Smp& request, std::uint32_t node);
     void check_lid(base::Instant at, std::uint32_t node, const mad::Smp& request);
+    [[nodiscard]] bool is_settled(std::uint32_t node, base::Instant released, base::Instant begun,
+                                  const std::vector<bool>& reached) const;
     [[nodiscard]] bool is_claimed_elsewhere(mad::Lid lid, std::uint32_t node) const;
     void check_writer(base::Instant at, std::uint32_t node, const mad::Smp& request);
-    [[nodiscard]] bool separate(Known& one, sim::Simulator::ClientId other, base::Instant at);
+    void note_roles(base::Instant at);
+    [[nodiscard]] std::vector<bool> reach(std::uint32_t from,
+                                          const std::multiset<std::uint32_t>& hidden) const;
+    [[nodiscard]] bool masters_hide() const;
+    [[nodiscard]] bool separate(const Known& one, sim::Simulator::ClientId other, base::Instant at) const;
+    [[nodiscard]] bool untold(const Known& one, sim::Simulator::ClientId other, base::Instant at) const;
     void say(base::Instant at, const std::string& text);
 
     const sim::Simulator& sim_;
     std::map<sim::Simulator::ClientId, Known> managers_;
     std::map<std::pair<std::uint32_t, std::uint8_t>, Place> places_;
-    std::set<std::uint32_t> released_;
+    std::map<std::uint32_t, base::Instant> released_;  ///< since when
     bool clashes_ = false;
     std::set<mad::Lid> contested_;  ///< LIDs that two ports had at one time
     const std::set<std::uint32_t>* dead_ = nullptr;

@@ -273,6 +273,9 @@ void Lab::note_sweeps() {
         }
         sweeps_seen_ = report->id;
         ++sweeps_[report->scope];
+        if (on_sweep) {
+            on_sweep(*report);
+        }
         say(fmt::format("sweep {} ({}): {}", report->scope, fmt::join(report->reasons, "; "),
                         report->outcome));
     }
@@ -621,7 +624,7 @@ std::string join_lines(const std::vector<std::string>& lines) {
 }
 
 std::string wrong(const Lab& lab, std::set<std::uint32_t> left_out) {
-    return join_lines(problems(lab, CheckOptions{std::move(left_out), false, 4000}));
+    return join_lines(problems(lab, CheckOptions{std::move(left_out), {}, 4000}));
 }
 
 std::string wrong(const Lab& lab) {

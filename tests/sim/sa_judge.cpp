@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "daemon/core/core.hpp"
 #include "daemon/sa/reader.hpp"
+#include "mad/octets.hpp"
 #include "sim/world.hpp"
 #include "tests/unit/sa/sa_bench.hpp"
 
@@ -35,11 +37,8 @@ public:
         const mad::SaMad request =
             SaBench::request(mad::SaMethod::get_table, mad::SaAttribute::path_record, {});
         const fabric::SaTables tables;
-        const sa::SaConfig config;
+        const sa::SaConfig config = core::sa_config(lab_.config());
         const sa::Answer answer = sa::read({request, view, tables, config, sa::kNoEnd}, request.data);
-        if (answer.status != 0) {
-            say(fmt::format("the SA answers {:#x} to a question for all paths", answer.status));
-        }
         for (std::size_t i = 0; i < answer.count(); ++i) {
             check(answer, i);
         }
@@ -68,7 +67,9 @@ private:
             return say(fmt::format("{}: {}", what, steps.error().message));
         }
         const auto sl = static_cast<std::size_t>(field("SL"));
+        check_ends(answer, index, source->second, what);
         std::uint8_t mtu = 0xFF;
+        std::uint8_t life = 0;
         std::optional<Channel> before;
         for (std::size_t i = 0; i < steps->size(); ++i) {
             const PortRef out{(*steps)[i].node, (*steps)[i].out};
@@ -76,6 +77,7 @@ private:
                 break;  // it stays in the switch
             }
             mtu = std::min(mtu, static_cast<std::uint8_t>(world_.port(out).info.neighbor_mtu));
+            life = std::max(life, lab_.sim.switch_info(out.node).life_time);
             if (i > 0) {
                 before = pass(out, *world_.cabled_peer({(*steps)[i - 1].node, (*steps)[i - 1].out}), sl,
                               before, what);
@@ -83,6 +85,21 @@ private:
         }
         if (mtu != field("Mtu")) {
             say(fmt::format("{}: MTU code {}, by the links {}", what, field("Mtu"), mtu));
+        }
+        if (life > field("PacketLifeTime")) {
+            say(fmt::format("{}: life time code {}, in a switch {}", what, field("PacketLifeTime"), life));
+        }
+    }
+
+    /// The GID by which the record names the source is the one that its port was given.
+    void check_ends(const sa::Answer& answer, std::size_t index, PortRef source, const std::string& what) {
+        constexpr std::size_t kSgid = 24;  // of a PathRecord (IBA 15.2.5.16)
+        const std::span<const std::uint8_t> all(answer.records);
+        const auto record = all.subspan(index * answer.type->size(), answer.type->size());
+        const std::uint64_t named = mad::load_gid(record, kSgid).prefix;
+        const std::uint64_t given = world_.port(source).info.gid_prefix;
+        if (named != given) {
+            say(fmt::format("{}: the source's prefix {:#x}, at its port {:#x}", what, named, given));
         }
     }
 

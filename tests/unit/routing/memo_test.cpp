@@ -163,6 +163,26 @@ TEST(Memo, C69_A_thousand_random_steps_give_the_same_tables_with_it_and_without)
               kSteps * 9 / 10);
 }
 
+// Evaluations share what they have in common. What the next one works out anew is its own: built upon a
+// second time, the first one gives the same again.
+TEST(Memo, C69_An_evaluation_is_as_it_was_when_the_next_one_has_built_on_it) {
+    for (const char* engine : {"updn", "dnup", "ftree"}) {
+        const Topology whole = generated("fat-tree:radix=6,levels=3");
+        Routes last = routes_of(engine, whole);
+        ChangingFabric fabric(whole, 1);
+        for (unsigned step = 0; step < 50 && !::testing::Test::HasFailure(); ++step) {
+            SCOPED_TRACE(fmt::format("{} step {}", engine, step));
+            fabric.step();
+            const Topology now = fabric.now();
+            const Routes before = last;
+            if (is_same_without_memo(engine, now, last)) {
+                Routes again = before;
+                EXPECT_TRUE(is_same_without_memo(engine, now, again));
+            }
+        }
+    }
+}
+
 // Two trees, then a cable from a leaf of the one up to the spine of the other. To those above that leaf it is
 // spare: they reach the other tree only by what counts as no way down while there is another. Their own rows
 // knew no path before and, taken for themselves, know none now.

@@ -422,6 +422,17 @@ TEST(Election, AnHeirThatTookItIsAskedAtOnceButOnce) {
     EXPECT_EQ(bench.election->due(), bench.now + seconds{1});
 }
 
+// It was woken, or began, when HANDOVER came: it looks, and takes mastership at the end of that.
+TEST(Election, AnHeirThatLooksFirstIsWaitedFor) {
+    Bench bench;
+    ASSERT_EQ(bench.look({}), Role::master);
+    ASSERT_EQ(bench.look({other(kLower, 9, SmState::standby)}), Role::handing_over);
+    EXPECT_EQ(bench.look({other(kLower, 9, SmState::discovering)}), Role::handing_over);
+    EXPECT_FALSE(bench.election->may_write());
+    EXPECT_EQ(bench.look({other(kHigher, 9, SmState::discovering)}), Role::master)
+        << "one that was handed nothing";
+}
+
 TEST(Election, AnHeirThatRefusesIsNotAskedAtOnceAgain) {
     Bench bench;
     const OtherSm heir = other(kLower, 9, SmState::standby);

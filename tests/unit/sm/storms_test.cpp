@@ -16,7 +16,7 @@ using std::chrono::seconds;
 
 /// Where links went down while the SM was setting them.
 std::string wrong_after_races(const Lab& lab) {
-    return join_lines(problems(lab, CheckOptions{{}, true, 4000}));
+    return join_lines(problems(lab, CheckOptions{{}, lab.sim.counters().by_rule, 4000}));
 }
 
 bool is_repress(const mad::WireMad& wire) {

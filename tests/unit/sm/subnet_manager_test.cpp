@@ -183,7 +183,7 @@ void killed_at_seed(std::uint64_t seed, const routing::Netlist& net, const std::
     ASSERT_TRUE(lab.run_until_up(seconds{30})) << "seed " << seed << ": " << lab.snapshot().mode_text;
     lab.advance(seconds{15});
     EXPECT_EQ(lab.tables_text(), wanted) << "seed " << seed;
-    EXPECT_EQ(join_lines(problems(lab, CheckOptions{{}, false, 200})), "") << "seed " << seed;
+    EXPECT_EQ(join_lines(problems(lab, CheckOptions{{}, {}, 200})), "") << "seed " << seed;
 }
 
 TEST(Restart, KilledAt200SeededMomentsOfBringUpReachesTheSameTables) {

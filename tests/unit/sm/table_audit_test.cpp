@@ -63,7 +63,7 @@ TEST(TableAudit, AnEntryChangedWhileNobodyLookedIsFoundAndMended) {
     ASSERT_EQ(lab.events("table-differs"), 1U);
     EXPECT_NE(lab.find_event("table-differs")->text.find("spine2"), std::string::npos);
     EXPECT_EQ(lab.tables_text(), before);
-    EXPECT_EQ(join_lines(problems(lab, CheckOptions{{}, false, 4000})), "");
+    EXPECT_EQ(join_lines(problems(lab, CheckOptions{{}, {}, 4000})), "");
 }
 
 }  // namespace
