@@ -40,9 +40,12 @@ bool may_run_fdr10(const mad::NodeInfo& info) {
 Discovery::Discovery(DiscoveryInput input, base::Instant now)
     : input_(std::move(input)), begun_(now), last_progress_(now) {
     if (input_.previous) {
+        NodesByGuid::Rows rows;
+        rows.reserve(input_.previous->nodes.size());
         for (std::uint32_t n = 0; n < input_.previous->nodes.size(); ++n) {
-            previous_by_guid_.emplace(input_.previous->nodes[n].guid().value(), n);
+            rows.emplace_back(input_.previous->nodes[n].guid(), n);
         }
+        previous_by_guid_ = NodesByGuid(std::move(rows));
     }
     if (input_.touched) {
         begin_with_previous();
@@ -239,20 +242,18 @@ void Discovery::on_probe(const Probe& probe, const mad::Completion& completion) 
                        fmt::format("rejected: bad NodeInfo (type {}, {} ports, local port {})",
                                    static_cast<unsigned>(info.type), info.num_ports, info.local_port));
     }
-    const auto known = node_by_guid_.find(info.node_guid.value());
-    if (known == node_by_guid_.end()) {
-        on_new_node(probe, info);
+    if (const std::uint32_t* known = node_by_guid_.find(info.node_guid)) {
+        on_known_node(probe, info, *known);
     } else {
-        on_known_node(probe, info, known->second);
+        on_new_node(probe, info);
     }
 }
 
 void Discovery::on_new_node(const Probe& probe, const mad::NodeInfo& info) {
     const auto index = static_cast<std::uint32_t>(fabric_.nodes.size());
     if (info.type != mad::NodeType::switch_) {
-        const auto owner = port_by_guid_.find(info.port_guid.value());
-        if (owner != port_by_guid_.end()) {
-            return isolate_duplicate(probe, info, owner->second.node);
+        if (const PortRef* owner = port_by_guid_.find(info.port_guid)) {
+            return isolate_duplicate(probe, info, owner->node);
         }
     }
     Node node;
@@ -260,7 +261,7 @@ void Discovery::on_new_node(const Probe& probe, const mad::NodeInfo& info) {
     node.path = probe.path;
     node.ports.resize(info.num_ports + 1U);
     fabric_.nodes.push_back(std::move(node));
-    node_by_guid_.emplace(info.node_guid.value(), index);
+    node_by_guid_.put(info.node_guid, index);
     if (index == 0) {
         fabric_.local = {0, info.type == mad::NodeType::switch_ ? mad::PortNum{} : info.local_port};
     }
@@ -286,7 +287,7 @@ void Discovery::attach_end_port(std::uint32_t node, const Probe& probe, const ma
     extent_.same_owners = false;
     port.guid = info.port_guid;
     port.path = probe.path;
-    port_by_guid_.emplace(info.port_guid.value(), PortRef{node, info.local_port});
+    port_by_guid_.put(info.port_guid, PortRef{node, info.local_port});
     if (probe.from.node != kNoNode) {
         link(probe.from, {node, info.local_port});
     }
@@ -358,7 +359,7 @@ void Discovery::on_verify(const Probe& probe, const mad::Completion& completion)
 void Discovery::on_known_ca(const Probe& probe, const mad::NodeInfo& info, std::uint32_t node) {
     Port& port = fabric_.nodes[node].ports[info.local_port.value()];
     const bool seen = port.guid != mad::Guid{};
-    if (!seen && !port_by_guid_.contains(info.port_guid.value())) {
+    if (!seen && port_by_guid_.find(info.port_guid) == nullptr) {
         return attach_end_port(node, probe, info);
     }
     if (port.peer == probe.from) {
@@ -374,7 +375,7 @@ void Discovery::on_known_ca(const Probe& probe, const mad::NodeInfo& info, std::
         unlink({node, info.local_port});
         isolate_duplicate(impostor, info, node);
         fabric_.nodes[node].info = info;
-        port_by_guid_.erase(port.guid.value());
+        port_by_guid_.erase(port.guid);
         fabric_.nodes[node].ports[info.local_port.value()] = Port{};
         return attach_end_port(node, probe, info);
     }
@@ -733,8 +734,8 @@ void Discovery::check_links() {
 }
 
 const Node* Discovery::previous_node(mad::Guid guid) const {
-    const auto found = previous_by_guid_.find(guid.value());
-    return found == previous_by_guid_.end() ? nullptr : &input_.previous->nodes[found->second];
+    const std::uint32_t* found = previous_by_guid_.find(guid);
+    return found == nullptr ? nullptr : &input_.previous->nodes[*found];
 }
 
 Discovery::Result Discovery::take() {

@@ -34,12 +34,12 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/time.hpp"
 #include "daemon/fabric/fabric.hpp"
+#include "daemon/fabric/guid_map.hpp"
 #include "daemon/sm/tag.hpp"
 #include "mad/transactions.hpp"
 
@@ -84,7 +84,7 @@ public:
     /// When done() may turn true without a completion.
     [[nodiscard]] std::optional<base::Instant> deadline() const;
 
-    using NodesByGuid = std::unordered_map<std::uint64_t, std::uint32_t>;
+    using NodesByGuid = fabric::GuidMap<std::uint32_t>;
 
     /// What a look at touched places read; all else is as it was in the previous fabric.
     struct Extent {
@@ -180,7 +180,7 @@ private:
     std::deque<mad::Request> waiting_;
     NodesByGuid node_by_guid_;
     NodesByGuid previous_by_guid_;
-    std::unordered_map<std::uint64_t, fabric::PortRef> port_by_guid_;
+    fabric::GuidMap<fabric::PortRef> port_by_guid_;
     std::set<std::uint32_t> changed_;  ///< switches that told of a change: who was silent there may be awake
     std::set<std::uint16_t> no_vendor_speed_;  ///< device ids that do not know the vendor attribute
     std::vector<std::uint32_t> change_unread_;

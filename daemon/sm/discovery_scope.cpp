@@ -32,21 +32,23 @@ void Discovery::begin_with_previous() {
         }
     }
     std::erase_if(fabric_.isolations, is_of_a_plan);
-    node_by_guid_.reserve(fabric_.nodes.size());
+    node_by_guid_ = previous_by_guid_;
+    std::vector<std::pair<mad::Guid, PortRef>> ports;
+    ports.reserve(fabric_.nodes.size());
     for (std::uint32_t n = 0; n < fabric_.nodes.size(); ++n) {
         Node& node = fabric_.nodes[n];
-        node_by_guid_.emplace(node.guid().value(), n);
         for (Port& port : node.ports) {
             port.usable =
                 true;  // likewise: who refused its set-up is asked again, who was left out is judged anew
         }
         for (std::size_t p = 1; p < node.ports.size() && !node.is_switch(); ++p) {
             if (node.ports[p].guid != mad::Guid{}) {
-                port_by_guid_.emplace(node.ports[p].guid.value(),
-                                      PortRef{n, mad::PortNum{static_cast<std::uint8_t>(p)}});
+                ports.emplace_back(node.ports[p].guid,
+                                   PortRef{n, mad::PortNum{static_cast<std::uint8_t>(p)}});
             }
         }
     }
+    port_by_guid_ = fabric::GuidMap<PortRef>(std::move(ports));
     unheard_ = input_.touched->unheard;
     ways_changed_ = true;
     if (!fabric_.nodes[fabric_.local.node].is_switch()) {
@@ -154,14 +156,14 @@ void Discovery::part(PortRef ref) {
     }
     // An adapter's port speaks through its own cable only; one that has none left is not there.
     extent_.same_owners = false;
-    port_by_guid_.erase(other.ports[far.port.value()].guid.value());
+    port_by_guid_.erase(other.ports[far.port.value()].guid);
     other.ports[far.port.value()] = Port{};
     std::erase_if(fabric_.sms, [far](const fabric::OtherSm& sm) { return sm.at == far; });
     std::erase(sms_owed_, far);
     const bool linked = std::any_of(other.ports.begin(), other.ports.end(),
                                     [](const Port& port) { return port.peer.node != kNoNode; });
     if (!linked && far.node != fabric_.local.node) {
-        node_by_guid_.erase(other.guid().value());
+        node_by_guid_.erase(other.guid());
     }
 }
 

@@ -71,8 +71,8 @@ void SubnetManager::note_changes(const Discovery::NodesByGuid& earlier, base::In
     std::iota(looked_at.begin(), looked_at.end(), 0U);
     for (const std::uint32_t n : extent_ ? extent_->nodes : looked_at) {
         const mad::Guid guid = working_->nodes[n].guid();
-        const auto found = earlier.find(guid.value());
-        const bool some = note_changes_of(n, found == earlier.end() ? kNoNode : found->second, now);
+        const std::uint32_t* found = earlier.find(guid);
+        const bool some = note_changes_of(n, found == nullptr ? kNoNode : *found, now);
         const auto told = link_traps_.extract(guid);
         if (!some && !told.empty()) {
             note_untold(guid, told.mapped(), now);
