@@ -14,18 +14,37 @@ namespace {
 using base::Packer;
 using base::Unpacker;
 
-enum class Kind : std::uint8_t { lids = 1, table = 2, forget = 3, sweep = 4, event = 5, sa_state = 6, drains = 7 };
+enum class Kind : std::uint8_t {
+    lids = 1,
+    table = 2,
+    forget = 3,
+    sweep = 4,
+    event = 5,
+    sa_state = 6,
+    drains = 7
+};
 
 constexpr std::size_t kLineMax = 64 * 1024;  ///< of a text for people
 constexpr std::size_t kRowMax = 0xC000;      ///< entries of a forwarding table: one for each unicast LID
 constexpr std::uint8_t kLmcMax = 7;
-constexpr std::uint8_t kSeverityMax = 2;  ///< error
+constexpr std::uint64_t kTimeMax = 253'402'300'799'999;  ///< ms: the end of the year 9999
+constexpr std::size_t kPortsMost = 255;                  ///< of a node
+constexpr std::uint8_t kSeverityMax = 2;                 ///< error
 
 void put_time(Packer& out, std::int64_t count) {
     out.number(static_cast<std::uint64_t>(count));
 }
+/// What people would not read to its end must not keep a standby from its copy.
+void put_line(Packer& out, std::string_view line) {
+    out.text(line.substr(0, kLineMax));
+}
 base::WallTime wall_time(Unpacker& in) {
-    return base::WallTime{base::WallTime::duration{static_cast<std::int64_t>(in.number<std::uint64_t>())}};
+    const auto count = in.number<std::uint64_t>();
+    if (count > kTimeMax) {
+        in.spoil();
+        return {};
+    }
+    return base::WallTime{base::WallTime::duration{static_cast<std::int64_t>(count)}};
 }
 
 struct Encode {
@@ -46,7 +65,7 @@ struct Encode {
         kind(Kind::table);
         out.number(record.switch_guid.value());
         out.number(record.linear_fdb_top);
-        out.text(record.engine);
+        put_line(out, record.engine);
         out.number(static_cast<std::uint32_t>(record.lft ? record.lft->size() : 0));
         if (record.lft) {
             out.raw({reinterpret_cast<const char*>(record.lft->data()), record.lft->size()});
@@ -59,21 +78,21 @@ struct Encode {
     void operator()(const SweepRecord& record) const {
         kind(Kind::sweep);
         out.number(record.id);
-        out.text(record.scope);
-        out.text(record.reasons);
+        put_line(out, record.scope);
+        put_line(out, record.reasons);
         put_time(out, record.started.time_since_epoch().count());
         put_time(out, record.time.count());
-        out.text(record.phases_json);
+        put_line(out, record.phases_json);
         out.number(record.mads);
-        out.text(record.outcome);
+        put_line(out, record.outcome);
     }
     void operator()(const EventRow& record) const {
         kind(Kind::event);
         out.number(record.id);
         put_time(out, record.time.time_since_epoch().count());
         out.number(record.severity);
-        out.text(record.kind);
-        out.text(record.text);
+        put_line(out, record.kind);
+        put_line(out, record.text);
         out.number(record.guid.value());
         out.number(record.port.value());
     }
@@ -87,7 +106,7 @@ struct Encode {
         for (const DrainRow& row : record.drains) {
             out.number(row.node.value());
             out.number(row.port.value());
-            out.text(row.name);
+            put_line(out, row.name);
             put_time(out, row.since_ms);
             out.number(row.forced);
         }
@@ -108,14 +127,19 @@ struct Encode {
 LidsRecord lids(Unpacker& in) {
     constexpr std::size_t kEach = 11;
     LidsRecord record;
-    for (auto left = in.count(kEach); left > 0; --left) {
+    auto left = in.count(kEach);
+    if (left > mad::kLidUnicastMax) {
+        in.spoil();
+    }
+    for (; left > 0 && in.good(); --left) {
         const mad::Guid guid{in.number<std::uint64_t>()};
         const mad::LidRange range{mad::Lid{in.number<std::uint16_t>()}, in.number<std::uint8_t>()};
-        if (range.base == mad::kLidNone || range.lmc > kLmcMax || range.end() - 1 > mad::kLidUnicastMax) {
+        const bool in_order = record.lids.empty() || record.lids.rbegin()->first < guid;
+        if (!in_order || range.base == mad::kLidNone || range.lmc > kLmcMax ||
+            range.end() - 1 > mad::kLidUnicastMax) {
             in.spoil();
-            break;
         }
-        record.lids.insert_or_assign(guid, range);
+        record.lids.emplace_hint(record.lids.end(), guid, range);
     }
     return record;
 }
@@ -162,7 +186,11 @@ DrainsRecord drains(Unpacker& in) {
     constexpr std::size_t kEachDrain = 22;  // its name may be empty
     constexpr std::size_t kEachCable = 18;
     DrainsRecord record;
-    for (auto left = in.count(kEachDrain); left > 0; --left) {
+    auto left = in.count(kEachDrain);
+    if (left > kDrainsMost) {
+        in.spoil();
+    }
+    for (; left > 0 && in.good(); --left) {
         DrainRow& row = record.drains.emplace_back();
         row.node = mad::Guid{in.number<std::uint64_t>()};
         row.port = mad::PortNum{in.number<std::uint8_t>()};
@@ -170,7 +198,11 @@ DrainsRecord drains(Unpacker& in) {
         row.since_ms = wall_time(in).time_since_epoch().count();
         row.forced = in.number<std::uint8_t>();
     }
-    for (auto left = in.count(kEachCable); left > 0; --left) {
+    left = in.count(kEachCable);
+    if (left > kDrainsMost * kPortsMost) {
+        in.spoil();
+    }
+    for (; left > 0 && in.good(); --left) {
         DrainCableRow& row = record.cables.emplace_back();
         row.node = mad::Guid{in.number<std::uint64_t>()};
         row.port = mad::PortNum{in.number<std::uint8_t>()};

@@ -3,6 +3,7 @@
 // Plain values that cross from the core to the database and, at start, back. No SQL here.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -84,6 +85,8 @@ struct DrainCableRow {
     mad::Guid peer{};
     mad::PortNum peer_port{};
 };
+/// How many elements can be drained at a time.
+inline constexpr std::size_t kDrainsMost = 1024;
 /// What is drained; replaces all.
 struct DrainsRecord {
     std::vector<DrainRow> drains;

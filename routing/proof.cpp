@@ -279,6 +279,9 @@ private:
                               old.peer_port[was] == now().peer_port[link];
             }
         }
+        if (now().switches == old.switches) {
+            return carry_all_but_changed();
+        }
         fresh_->waits.assign(now().next.size() * now().words(), 0);
         for (std::uint32_t at = 0; at < now().switches.size(); ++at) {
             for (std::uint32_t port = 1; port < now().width; ++port) {
@@ -286,6 +289,26 @@ private:
                     for_each_wait(old, before_.waits, old.link(from_[at], port), [&](std::size_t was) {
                         carry_wait(now().link(at, port), static_cast<std::uint32_t>(was % old.width));
                     });
+                }
+            }
+        }
+    }
+
+    /// The same where all switches have the numbers that they had: the few links that changed are taken out.
+    void carry_all_but_changed() {
+        fresh_->waits = before_.waits;
+        const std::uint32_t words = now().words();
+        for (std::size_t link = 0; link < same_.size(); ++link) {
+            if (same_[link] != 0 || (now().next[link] == kNoNext && before_.skeleton.next[link] == kNoNext)) {
+                continue;
+            }
+            std::fill_n(fresh_->waits.begin() + static_cast<std::ptrdiff_t>(link * words), words, 0);
+            const auto at = static_cast<std::uint32_t>(link / now().width);
+            const auto exit = static_cast<std::uint32_t>(link % now().width);
+            for (std::uint32_t input = 1; input < now().width; ++input) {
+                if (const std::uint16_t from = now().next_of(at, input); from != kNoNext) {
+                    const std::size_t channel = now().link(from, now().peer_port[now().link(at, input)]);
+                    fresh_->waits[channel * words + exit / 64] &= ~(std::uint64_t{1} << (exit % 64));
                 }
             }
         }
@@ -370,6 +393,7 @@ private:
     [[nodiscard]] bool follow_entries() {
         mixed_ = fresh_->waits;
         stamp_.assign(now().switches.size(), 0);
+        column_.resize(now().switches.size());
         for (std::size_t first = 0; first < entries_.size();) {
             std::size_t last = first;
             while (last < entries_.size() && entries_[last].lid == entries_[first].lid) {
@@ -386,8 +410,11 @@ private:
     [[nodiscard]] bool follow_lid(std::span<const Entry> changed) {
         const std::uint32_t lid = changed.front().lid;
         const bool to_switch = now().owners[lid].port == 0;
-        if (to_switch && !follow_switch_lid(lid)) {
-            return false;
+        if (to_switch) {
+            read_column(changed);
+            if (!follow_switch_lid(lid)) {
+                return false;
+            }
         }
         for (const Entry& entry : changed) {
             if (!to_switch && !arrives(entry.at, lid)) {
@@ -396,7 +423,7 @@ private:
         }
         find_rings(changed);
         if (to_switch) {
-            mix_switch_lid(lid);
+            mix_switch_lid();
             return true;
         }
         for (const Entry& entry : changed) {
@@ -406,7 +433,7 @@ private:
         return true;
     }
 
-    enum class End : std::uint8_t { owner, nowhere, ring };
+    enum class End : std::uint8_t { unknown, owner, nowhere, ring };
 
     [[nodiscard]] End end_of(std::uint32_t at, std::uint32_t lid) const {
         const Skeleton::Owner& owner = now().owners[lid];
@@ -427,25 +454,64 @@ private:
         return end_of(at, lid) == End::owner;
     }
 
+    /// All switches' ways to a LID. They lie rows apart in the tables, so whoever walks by them often reads
+    /// them once.
+    void read_column(std::span<const Entry> changed) {
+        const std::uint32_t lid = changed.front().lid;
+        for (std::uint32_t at = 0; at < now().switches.size(); ++at) {
+            column_[at] = port(at, lid);
+        }
+        old_column_ = column_;
+        for (const Entry& entry : changed) {
+            old_column_[entry.at] = old_port(entry.at, lid);
+        }
+    }
+
+    /// Where the ways of the column end, by switch.
+    void find_ends(const Skeleton::Owner& owner) {
+        ends_.assign(now().switches.size(), End::unknown);
+        std::vector<std::uint32_t> walked;
+        for (std::uint32_t start = 0; start < now().switches.size(); ++start) {
+            walked.clear();
+            std::uint32_t at = start;
+            End end = ends_[at];
+            while (end == End::unknown) {
+                ends_[at] = End::ring;  // unless the way from here ends otherwise
+                walked.push_back(at);
+                const std::uint16_t next = now().next_of(at, column_[at]);
+                if (at == owner.at && column_[at] == owner.port) {
+                    end = End::owner;
+                } else if (next == kNoNext) {
+                    end = End::nowhere;
+                } else {
+                    at = next;
+                    end = ends_[at];
+                }
+            }
+            for (const std::uint32_t on : walked) {
+                ends_[on] = end;
+            }
+        }
+    }
+
     /// A switch's own LID: only end ports need to reach it, and only their packets wait on the way.
     [[nodiscard]] bool follow_switch_lid(std::uint32_t lid) {
+        find_ends(now().owners[lid]);
         std::uint32_t lost = 0;
         ++round_;
         for (std::uint32_t at = 0; at < now().switches.size(); ++at) {
-            const End end = end_of(at, lid);
-            if (end == End::ring || (end == End::nowhere && now().has_source[at] != 0)) {
+            if (ends_[at] == End::ring || (ends_[at] == End::nowhere && now().has_source[at] != 0)) {
                 return false;
             }
-            lost += end == End::nowhere ? 1U : 0U;
+            lost += ends_[at] == End::nowhere ? 1U : 0U;
             for (std::uint32_t on = at; now().has_source[at] != 0 && stamp_[on] != round_;) {
                 stamp_[on] = round_;
-                const std::uint16_t next = now().next_of(on, port(on, lid));
+                const std::uint16_t next = now().next_of(on, column_[on]);
                 if (next == kNoNext) {
                     break;
                 }
-                const std::uint8_t exit = port(next, lid);
-                if (now().next_of(next, exit) != kNoNext) {
-                    add(now(), fresh_->waits, now().link(on, port(on, lid)), exit);
+                if (now().next_of(next, column_[next]) != kNoNext) {
+                    add(now(), fresh_->waits, now().link(on, column_[on]), column_[next]);
                 }
                 on = next;
             }
@@ -458,8 +524,9 @@ private:
 
     /// What a switch forwards by while new tables are being written.
     [[nodiscard]] Exits exits(std::uint32_t at, std::uint32_t lid) const {
-        const std::uint8_t fresh = port(at, lid);
-        const std::uint8_t old = old_port(at, lid);
+        return exits_of(at, port(at, lid), old_port(at, lid));
+    }
+    [[nodiscard]] Exits exits_of(std::uint32_t at, std::uint8_t fresh, std::uint8_t old) const {
         const std::uint16_t next = now().next_of(at, old);
         const bool dropped = next != kNoNext && rings_.any() && rings_.on_ring(at, next);
         return {fresh, old == fresh || dropped ? mad::kLftDrop : old};
@@ -507,7 +574,10 @@ private:
     }
 
     /// Whatever packets of end ports come by in any mix of old and new.
-    void mix_switch_lid(std::uint32_t lid) {
+    void mix_switch_lid() {
+        const auto exits_by_column = [&](std::uint32_t at) {
+            return exits_of(at, column_[at], old_column_[at]);
+        };
         std::vector<std::uint32_t> reached;
         ++round_;
         const auto reach = [&](std::uint32_t at) {
@@ -522,13 +592,13 @@ private:
             }
         }
         for (std::size_t i = 0; i < reached.size(); ++i) {
-            for (const std::uint8_t exit : exits(reached[i], lid)) {
+            for (const std::uint8_t exit : exits_by_column(reached[i])) {
                 const std::uint16_t next = now().next_of(reached[i], exit);
                 if (next == kNoNext) {
                     continue;
                 }
                 reach(next);
-                for (const std::uint8_t further : exits(next, lid)) {
+                for (const std::uint8_t further : exits_by_column(next)) {
                     if (now().next_of(next, further) != kNoNext) {
                         add(now(), mixed_, now().link(reached[i], exit), further);
                     }
@@ -614,7 +684,10 @@ private:
     std::vector<std::uint32_t> to_;    ///< by index before: its index, kNoIndex: gone
     std::vector<char> same_;           ///< by link: as before
     std::vector<Entry> entries_;
-    Waits mixed_;  ///< what old and new tables together need
+    Waits mixed_;                           ///< what old and new tables together need
+    std::vector<std::uint8_t> column_;      ///< by switch: its way to the LID at hand; see read_column()
+    std::vector<std::uint8_t> old_column_;  ///< the same before; drop where that link is gone
+    std::vector<End> ends_;
     std::vector<std::uint32_t> stamp_;
     std::uint32_t round_ = 0;
     RingFinder rings_;

@@ -22,17 +22,6 @@ std::size_t lid_end(const mad::LidRange& range) {
     return range.base == mad::kLidNone ? 0 : range.end();
 }
 
-std::uint16_t highest_lid(const Topology& topology) {
-    std::size_t end = 1;
-    for (const auto& item : topology.switches) {
-        end = std::max(end, lid_end(item.lids));
-    }
-    for (const auto& item : topology.end_ports) {
-        end = std::max(end, lid_end(item.lids));
-    }
-    return static_cast<std::uint16_t>(std::min<std::size_t>(end - 1, mad::kLidUnicastMax));
-}
-
 /// The node and port a cable ends at, found in the sorted topology.
 struct Socket {
     PortPeer::Kind kind = PortPeer::Kind::none;
@@ -223,6 +212,17 @@ TopologyEndPort end_port_of(const NetlistNode& node, mad::PortNum number) {
 }
 
 }  // namespace
+
+std::uint16_t highest_lid(const Topology& topology) {
+    std::size_t end = 1;
+    for (const auto& item : topology.switches) {
+        end = std::max(end, lid_end(item.lids));
+    }
+    for (const auto& item : topology.end_ports) {
+        end = std::max(end, lid_end(item.lids));
+    }
+    return static_cast<std::uint16_t>(std::min<std::size_t>(end - 1, mad::kLidUnicastMax));
+}
 
 std::size_t Topology::lid_count() const {
     std::size_t count = 0;

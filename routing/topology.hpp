@@ -71,6 +71,9 @@ struct Topology {
     [[nodiscard]] std::size_t link_count() const;  ///< switch-switch and end-port links, each once
 };
 
+/// Highest unicast LID of its switches and end ports; 0: none has any.
+[[nodiscard]] std::uint16_t highest_lid(const Topology& topology);
+
 /// Collects switches, end ports and links in any order and hands out a sorted Topology.
 /// Calls may come in any order; links to unknown nodes are dropped by build().
 class TopologyBuilder {

@@ -43,7 +43,8 @@ void HeldCopy::on_told(const CopyTold& news, base::Instant now) {
     if (held_ == told_) {
         return;
     }
-    if (news.to == ToldTo::anybody) {
+    const bool too_many = lacking_.size() >= kLackingMost && !lacking_.contains(news.client);
+    if (news.to == ToldTo::anybody || (news.to == ToldTo::client && too_many)) {
         anybody_ = news.edition;
     } else if (news.to == ToldTo::client) {
         lacking_[news.client] = news.edition;

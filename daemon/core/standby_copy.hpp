@@ -59,6 +59,7 @@ struct CopyTrouble {
 class HeldCopy {
 public:
     static constexpr base::Duration kBeat = std::chrono::seconds{1};  ///< a master says something so often
+    static constexpr std::size_t kLackingMost = mad::kLidUnicastMax;  ///< no fabric has more ports with LIDs
 
     /// False: changes to nothing that is here.
     [[nodiscard]] bool begin(const Peer& from, sm::CopyExtent extent, base::Instant now);

@@ -8,28 +8,41 @@
 namespace ibf::fabric {
 namespace {
 
-mad::LidRange lids_from(const LidMap& lids, mad::Guid owner) {
-    const auto found = lids.find(owner);
-    return found == lids.end() ? mad::LidRange{} : found->second;
-}
+/// Looks owners up, cheaply where they come in the order of the map: ports of adapters do, as good as always.
+class LidReader {
+public:
+    explicit LidReader(const LidMap& lids) : lids_(lids), next_(lids.begin()) {}
 
-routing::TopologySwitch to_switch(const Node& node, const LidMap& lids) {
+    mad::LidRange of(mad::Guid owner) {
+        if (next_ == lids_.end() || next_->first != owner) {
+            next_ = lids_.lower_bound(owner);
+        }
+        return next_ != lids_.end() && next_->first == owner ? (next_++)->second : mad::LidRange{};
+    }
+
+private:
+    const LidMap& lids_;
+    LidMap::const_iterator next_;
+};
+
+routing::TopologySwitch to_switch(const Node& node, LidReader& lids) {
     routing::TopologySwitch out;
     out.guid = node.guid();
-    out.lids = lids_from(lids, node.guid());
+    out.lids = lids.of(out.guid);
     out.num_ports = node.info.num_ports;
     out.lft_cap = node.switch_info ? node.switch_info->linear_fdb_cap : 0;
     out.name = node.description;
+    out.peers.resize(out.num_ports + std::size_t{1});
     return out;
 }
 
-routing::TopologyEndPort to_end_port(const Node& node, mad::PortNum number, const LidMap& lids) {
+routing::TopologyEndPort to_end_port(const Node& node, mad::PortNum number, LidReader& lids) {
     routing::TopologyEndPort out;
     out.node_guid = node.guid();
     out.port_guid = node.ports[number.value()].guid;
     out.port = number;
     out.type = node.info.type;
-    out.lids = lids_from(lids, out.port_guid);
+    out.lids = lids.of(out.port_guid);
     out.name = node.description;
     return out;
 }
@@ -59,20 +72,101 @@ bool routable(const Fabric& fabric, PortRef ref) {
     return peer.usable && peer.peer == ref;
 }
 
-void add_links(const Fabric& fabric, std::uint32_t index, routing::TopologyBuilder& builder) {
-    const Node& node = fabric.nodes[index];
-    for (std::size_t p = 1; p < node.ports.size(); ++p) {
-        const PortRef here{index, mad::PortNum{static_cast<std::uint8_t>(p)}};
-        if (!routable(fabric, here)) {
-            continue;
+/// Writes the topology of a fabric in place: a node knows its peers by index, so no cable has to be looked
+/// up.
+class ViewBuilder {
+public:
+    ViewBuilder(const Fabric& fabric, const LidMap& lids) : fabric_(fabric), lids_(lids) {}
+
+    TopologyView build() {
+        find_places();
+        LidReader lids(lids_);
+        for (const std::uint32_t node : view_.switch_nodes) {
+            view_.topology.switches.push_back(to_switch(fabric_.nodes[node], lids));
         }
-        const PortRef there = node.ports[p].peer;
-        if (here < there) {
-            builder.add_link(node.guid(), here.port, fabric.nodes[there.node].guid(), there.port,
-                             traits_of(fabric, here));
+        for (const PortRef end : view_.end_ports) {
+            view_.topology.end_ports.push_back(to_end_port(fabric_.nodes[end.node], end.port, lids));
+        }
+        for (std::uint32_t at = 0; at < view_.switch_nodes.size(); ++at) {
+            plug_cables(at);
+        }
+        view_.topology.max_lid = routing::highest_lid(view_.topology);
+        return std::move(view_);
+    }
+
+private:
+    [[nodiscard]] mad::Guid guid_of(std::uint32_t node) const { return fabric_.nodes[node].guid(); }
+
+    void find_places() {
+        for (std::uint32_t n = 0; n < fabric_.nodes.size(); ++n) {
+            const Node& node = fabric_.nodes[n];
+            if (node.is_switch()) {
+                view_.switch_nodes.push_back(n);
+                continue;
+            }
+            for (std::size_t p = 1; p < node.ports.size(); ++p) {
+                const PortRef here{n, mad::PortNum{static_cast<std::uint8_t>(p)}};
+                if (routable(fabric_, here)) {
+                    view_.end_ports.push_back(here);
+                }
+            }
+        }
+        std::ranges::sort(view_.switch_nodes, {}, [this](std::uint32_t node) { return guid_of(node); });
+        std::ranges::sort(view_.end_ports, {},
+                          [this](PortRef end) { return std::pair(guid_of(end.node), end.port); });
+        place_.assign(fabric_.nodes.size(), routing::kNoIndex);
+        for (std::uint32_t at = 0; at < view_.switch_nodes.size(); ++at) {
+            place_[view_.switch_nodes[at]] = at;
+        }
+        for (auto at = static_cast<std::uint32_t>(view_.end_ports.size()); at-- > 0;) {
+            place_[view_.end_ports[at].node] = at;  // of several ports the first
         }
     }
-}
+
+    [[nodiscard]] std::uint32_t end_port_at(PortRef end) const {
+        std::uint32_t at = place_[end.node];
+        while (view_.end_ports[at] != end) {
+            ++at;
+        }
+        return at;
+    }
+
+    /// Each cable once: where its other end is a switch as well, from the end that was discovered first.
+    void plug_cables(std::uint32_t at) {
+        const std::uint32_t n = view_.switch_nodes[at];
+        const Node& node = fabric_.nodes[n];
+        for (std::size_t p = 1; p < node.ports.size(); ++p) {
+            const PortRef here{n, mad::PortNum{static_cast<std::uint8_t>(p)}};
+            const PortRef there = node.ports[p].peer;
+            const bool to_switch = there.node != kNoNode && fabric_.nodes[there.node].is_switch();
+            if ((to_switch && !(here < there)) || !routable(fabric_, here)) {
+                continue;
+            }
+            const routing::LinkTraits traits = traits_of(fabric_, std::min(here, there));
+            const auto peer = [&traits](routing::PortPeer::Kind kind, std::uint32_t index,
+                                        mad::PortNum port) {
+                return routing::PortPeer{kind, port, index, traits.data_vls, traits.throttled, traits.mbps};
+            };
+            auto& switches = view_.topology.switches;
+            if (to_switch) {
+                switches[at].peers[p] =
+                    peer(routing::PortPeer::Kind::switch_, place_[there.node], there.port);
+                switches[place_[there.node]].peers[there.port.value()] =
+                    peer(routing::PortPeer::Kind::switch_, at, here.port);
+            } else {
+                const std::uint32_t end = end_port_at(there);
+                switches[at].peers[p] = peer(routing::PortPeer::Kind::end_port, end, there.port);
+                view_.topology.end_ports[end].switch_index = at;
+                view_.topology.end_ports[end].switch_port = here.port;
+            }
+        }
+    }
+
+    const Fabric& fabric_;
+    const LidMap& lids_;
+    TopologyView view_;
+    std::vector<std::uint32_t> place_;  ///< by node: index of the switch, or of its first end port
+};
 
 }  // namespace
 
@@ -162,32 +256,7 @@ mad::Guid lid_owner(const Node& node, mad::PortNum port) {
 }
 
 TopologyView topology_of(const Fabric& fabric, const LidMap& lids) {
-    routing::TopologyBuilder builder;
-    std::map<mad::Guid, std::uint32_t> node_by_guid;
-    for (std::uint32_t n = 0; n < fabric.nodes.size(); ++n) {
-        const Node& node = fabric.nodes[n];
-        node_by_guid.emplace(node.guid(), n);
-        if (node.is_switch()) {
-            builder.add_switch(to_switch(node, lids));
-        } else {
-            for (std::size_t p = 1; p < node.ports.size(); ++p) {
-                const PortRef here{n, mad::PortNum{static_cast<std::uint8_t>(p)}};
-                if (routable(fabric, here)) {
-                    builder.add_end_port(to_end_port(node, here.port, lids));
-                }
-            }
-        }
-        add_links(fabric, n, builder);
-    }
-    TopologyView view;
-    view.topology = builder.build();
-    for (const auto& item : view.topology.switches) {
-        view.switch_nodes.push_back(node_by_guid.at(item.guid));
-    }
-    for (const auto& item : view.topology.end_ports) {
-        view.end_ports.push_back({node_by_guid.at(item.node_guid), item.port});
-    }
-    return view;
+    return ViewBuilder(fabric, lids).build();
 }
 
 }  // namespace ibf::fabric

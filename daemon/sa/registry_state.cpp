@@ -126,7 +126,8 @@ std::shared_ptr<Service> read_service(Words& words, base::Instant now, base::Wal
     if (!words.good() || (service->lease != fabric::kLeaseForEver && until <= wall)) {
         return nullptr;
     }
-    const auto left = std::min<base::Duration>(until - wall, std::chrono::seconds{service->lease});
+    // In milliseconds: the time of a torn text may be further away than a Duration reaches.
+    const auto left = std::min<base::WallTime::duration>(until - wall, std::chrono::seconds{service->lease});
     service->until = service->lease == fabric::kLeaseForEver ? base::Instant{} : now + left;
     return service;
 }

@@ -11,9 +11,6 @@
 namespace ibf::shell {
 namespace {
 
-/// Of the records of one batch: the tables of 1,000 switches are 50 MB.
-constexpr std::size_t kBatchBytesMax = std::size_t{1} << 30U;
-
 core::Peer peer_of(const Hello& hello, const std::string& certified) {
     return {hello.guid, hello.name.empty() ? certified : hello.name};
 }
@@ -227,14 +224,12 @@ void Taker::received(Frame&& frame) {
         if (!hub_.sink(core::CopyTold{*peer_, told->edition, told->to, told->client})) {
             close("more comes than can be taken in");
         }
-    } else if (const auto* begin = std::get_if<Begin>(&frame); begin != nullptr && wanted_ && !batch_begun_) {
-        batch_begun_ = *begin;
-        batch_.clear();
-        octets_.clear();
-        batch_octets_ = 0;
-    } else if (auto* piece = std::get_if<Piece>(&frame); piece != nullptr && batch_begun_) {
-        on_piece(std::move(*piece));
-    } else if (const auto* commit = std::get_if<Commit>(&frame); commit != nullptr && batch_begun_) {
+    } else if (const auto* begin = std::get_if<Begin>(&frame);
+               begin != nullptr && wanted_ && !batch_.under_way()) {
+        batch_.begin(*begin);
+    } else if (const auto* piece = std::get_if<Piece>(&frame); piece != nullptr && batch_.under_way()) {
+        on_piece(*piece);
+    } else if (const auto* commit = std::get_if<Commit>(&frame); commit != nullptr && batch_.under_way()) {
         on_commit(*commit);
     } else if (wanted_ && !std::holds_alternative<Beat>(frame) && !std::holds_alternative<Told>(frame)) {
         close("a frame where another one was due");
@@ -283,36 +278,25 @@ void Taker::want_if_followed() {
         return;
     }
     wanted_ = true;
-    batch_begun_.reset();
+    batch_.drop();
     send(place_.of == peer_->guid ? place_.known : place_.unknown);
 }
 
-void Taker::on_piece(Piece&& piece) {
-    batch_octets_ += piece.octets.size();
-    octets_ += piece.octets;
-    if (octets_.size() > db::kRecordBytesMax || batch_octets_ > kBatchBytesMax) {
-        return close("it sends more than a fabric's memory can be");
+void Taker::on_piece(const Piece& piece) {
+    if (const auto added = batch_.add(piece); !added) {
+        close(added.error().message);
     }
-    if (!piece.last) {
-        return;
-    }
-    auto record = db::decode(octets_);
-    octets_.clear();
-    if (!record) {
-        return close(record.error().message);
-    }
-    batch_.push_back(std::move(*record));
 }
 
 void Taker::on_commit(const Commit& commit) {
-    if (commit.number != ++commits_ || !octets_.empty()) {
-        return close("something is missing in what came");
+    auto whole = batch_.end(commit);
+    if (!whole) {
+        return close(whole.error().message);
     }
-    const Begin begun = *std::exchange(batch_begun_, std::nullopt);
     place_.of = peer_->guid;
-    place_.known = {begun.last_event, begun.last_sweep};
-    const auto extent = begun.whole ? sm::CopyExtent::whole : sm::CopyExtent::changes;
-    if (!hub_.sink(core::CopyReceived{*peer_, extent, std::exchange(batch_, {})})) {
+    place_.known = {whole->begun.last_event, whole->begun.last_sweep};
+    const auto extent = whole->begun.whole ? sm::CopyExtent::whole : sm::CopyExtent::changes;
+    if (!hub_.sink(core::CopyReceived{*peer_, extent, std::move(whole->records)})) {
         close("more comes than can be taken in");
     }
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/shell/replica.hpp"
+#include "daemon/shell/replica_batch.hpp"
 #include "daemon/shell/replica_channel.hpp"
 #include "db/waiting.hpp"
 
@@ -105,7 +106,7 @@ private:
     void closed(const std::string& why) override;
 
     void on_hello(const Hello& hello);
-    void on_piece(Piece&& piece);
+    void on_piece(const Piece& piece);
     void on_commit(const Commit& commit);
     void want_if_followed();
 
@@ -118,11 +119,7 @@ private:
     bool itself_ = false;
     bool master_ = false;  ///< it says so
     bool wanted_ = false;
-    std::optional<Begin> batch_begun_;
-    db::Batch batch_;
-    std::string octets_;  ///< of the record under way
-    std::size_t batch_octets_ = 0;
-    std::uint64_t commits_ = 0;
+    IncomingBatch batch_;
 };
 
 }  // namespace ibf::shell

@@ -9,6 +9,8 @@
 namespace ibf::sm {
 namespace {
 
+static_assert(fabric::kDrainsMax == db::kDrainsMost, "what can be drained can be passed on");
+
 using fabric::Drain;
 using Severity = fabric::EventRecord::Severity;
 
@@ -27,18 +29,25 @@ bool is_at(const fabric::DrainList& list, fabric::DrainList::const_iterator plac
 }  // namespace
 
 DrainBook::DrainBook(const db::DrainsRecord& stored) {
+    std::multimap<mad::Guid, const db::DrainCableRow*> cables;  // in the order of the record
+    for (const db::DrainCableRow& cable : stored.cables) {
+        cables.emplace(cable.node, &cable);
+    }
     for (const db::DrainRow& row : stored.drains) {
+        if (row.node == mad::Guid{} || find(row.node, row.port) != nullptr) {
+            continue;
+        }
         Drain drain{row.node,        row.port,
                     row.name,        base::WallTime{std::chrono::milliseconds{row.since_ms}},
                     row.forced != 0, {}};
-        for (const db::DrainCableRow& cable : stored.cables) {
-            if (cable.node == row.node && (drain.is_switch() || cable.port == row.port)) {
-                drain.cables.push_back({cable.port, cable.peer, cable.peer_port});
+        const auto [first, last] = cables.equal_range(row.node);
+        for (auto cable = first; cable != last; ++cable) {
+            const db::DrainCableRow& at = *cable->second;
+            if (drain.is_switch() || at.port == row.port) {
+                drain.cables.push_back({at.port, at.peer, at.peer_port});
             }
         }
-        if (row.node != mad::Guid{}) {
-            static_cast<void>(add(std::move(drain)));
-        }
+        static_cast<void>(add(std::move(drain)));
     }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <compare>
 #include <cstring>
+#include <iterator>
 #include <span>
 
 #include "routing/rings.hpp"
@@ -18,12 +19,31 @@ std::uint8_t entry(const LftRow* row, std::size_t lid) {
     return row != nullptr && lid < row->size() ? (*row)[lid] : kLftDrop;
 }
 
+bool by_block(const LftWrite& a, const LftWrite& b) {
+    return a.block < b.block;
+}
+
 bool block_differs(const LftRow* old_row, const LftRow& wanted, std::size_t block) {
     const std::size_t from = block * kLftBlockEntries;
     if (old_row != nullptr && old_row->size() >= from + kLftBlockEntries) {
         return std::memcmp(old_row->data() + from, wanted.data() + from, kLftBlockEntries) != 0;
     }
     return true;
+}
+
+/// By switch, then block: row by row, as they lie in memory.
+std::vector<LftWrite> differing_blocks(const RowsInForce& in_force, const routing::Routes& wanted) {
+    std::vector<LftWrite> blocks;
+    for (std::uint32_t s = 0; s < wanted.rows.size(); ++s) {
+        const LftRow& row = *wanted.rows[s];
+        for (std::size_t block = 0; in_force[s].get() != &row && block < row.size() / kLftBlockEntries;
+             ++block) {
+            if (block_differs(in_force[s].get(), row, block)) {
+                blocks.push_back({s, static_cast<std::uint16_t>(block)});
+            }
+        }
+    }
+    return blocks;
 }
 
 /// A switch that already forwards a LID, and shall forward it another way.
@@ -33,24 +53,17 @@ struct ChangedEntry {
     auto operator<=>(const ChangedEntry&) const = default;
 };
 
-std::vector<ChangedEntry> changed_entries(const RowsInForce& in_force, const routing::Routes& wanted) {
+std::vector<ChangedEntry> changed_entries(std::span<const LftWrite> differing, const RowsInForce& in_force,
+                                          const routing::Routes& wanted) {
     std::vector<ChangedEntry> changed;
-    for (std::uint32_t s = 0; s < wanted.rows.size(); ++s) {
-        const LftRow* old_row = in_force[s].get();
-        const LftRow& row = *wanted.rows[s];
-        if (old_row == nullptr || old_row == &row) {
-            continue;
-        }
-        const std::size_t common =
-            std::min({old_row->size(), row.size(), std::size_t{mad::kLidUnicastMax} + 1});
-        for (std::size_t from = 0; from < common; from += kLftBlockEntries) {
-            if (!block_differs(old_row, row, from / kLftBlockEntries)) {
-                continue;
-            }
-            for (std::size_t lid = from; lid < std::min(from + kLftBlockEntries, common); ++lid) {
-                if ((*old_row)[lid] != row[lid] && (*old_row)[lid] != kLftDrop) {
-                    changed.push_back({static_cast<std::uint16_t>(lid), s});
-                }
+    for (const LftWrite& block : differing) {
+        const LftRow* old_row = in_force[block.switch_index].get();
+        const std::size_t from = std::size_t{block.block} * kLftBlockEntries;
+        const std::size_t end = std::min(from + kLftBlockEntries, std::size_t{mad::kLidUnicastMax} + 1);
+        for (std::size_t lid = from; lid < end; ++lid) {
+            const std::uint8_t before = entry(old_row, lid);
+            if (before != kLftDrop && before != (*wanted.rows[block.switch_index])[lid]) {
+                changed.push_back({static_cast<std::uint16_t>(lid), block.switch_index});
             }
         }
     }
@@ -101,10 +114,10 @@ private:
 };
 
 std::vector<DropEntry> entries_to_drop(const routing::Topology& topology, const RowsInForce& in_force,
-                                       const routing::Routes& wanted) {
+                                       const routing::Routes& wanted, std::span<const LftWrite> differing) {
     std::vector<DropEntry> drops;
     UnionGraph graph(topology, in_force, wanted);
-    const std::vector<ChangedEntry> changed = changed_entries(in_force, wanted);
+    const std::vector<ChangedEntry> changed = changed_entries(differing, in_force, wanted);
     for (auto first = changed.begin(); first != changed.end();) {
         const auto last = std::find_if(first, changed.end(),
                                        [&](const ChangedEntry& entry) { return entry.lid != first->lid; });
@@ -123,8 +136,7 @@ std::vector<LftWrite> blocks_of(const std::vector<DropEntry>& entries) {
             blocks.push_back(block);
         }
     }
-    std::stable_sort(blocks.begin(), blocks.end(),
-                     [](const LftWrite& a, const LftWrite& b) { return a.block < b.block; });
+    std::stable_sort(blocks.begin(), blocks.end(), by_block);
     return blocks;
 }
 
@@ -150,26 +162,19 @@ bool heals(const routing::TopologySwitch& at, const LftRow* old_row, const LftRo
 LftPlan plan_lfts(const routing::Topology& topology, const RowsInForce& in_force,
                   const routing::Routes& wanted) {
     LftPlan plan;
-    plan.drop_entries = entries_to_drop(topology, in_force, wanted);
+    const std::vector<LftWrite> differing = differing_blocks(in_force, wanted);
+    plan.drop_entries = entries_to_drop(topology, in_force, wanted, differing);
     plan.drops = blocks_of(plan.drop_entries);
     for (const DropEntry& entry : plan.drop_entries) {
         plan.drop_lids.push_back(entry.lid);
     }
     std::sort(plan.drop_lids.begin(), plan.drop_lids.end());
     plan.drop_lids.erase(std::unique(plan.drop_lids.begin(), plan.drop_lids.end()), plan.drop_lids.end());
-    std::size_t blocks = 0;
-    for (const auto& row : wanted.rows) {
-        blocks = std::max(blocks, row->size() / kLftBlockEntries);
-    }
-    for (std::size_t block = 0; block < blocks; ++block) {
-        for (std::uint32_t s = 0; s < wanted.rows.size(); ++s) {
-            const LftRow& row = *wanted.rows[s];
-            if (block * kLftBlockEntries < std::min<std::size_t>(row.size(), topology.switches[s].lft_cap) &&
-                in_force[s].get() != &row && block_differs(in_force[s].get(), row, block)) {
-                plan.writes.push_back({s, static_cast<std::uint16_t>(block)});
-            }
-        }
-    }
+    std::copy_if(differing.begin(), differing.end(), std::back_inserter(plan.writes),
+                 [&](const LftWrite& write) {
+                     return write.block * kLftBlockEntries < topology.switches[write.switch_index].lft_cap;
+                 });
+    std::stable_sort(plan.writes.begin(), plan.writes.end(), by_block);
     std::stable_partition(plan.writes.begin(), plan.writes.end(), [&](const LftWrite& write) {
         const std::uint32_t at = write.switch_index;
         return heals(topology.switches[at], in_force[at].get(), *wanted.rows[at], write.block);

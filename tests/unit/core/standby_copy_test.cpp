@@ -622,6 +622,26 @@ TEST_F(WithCopy, AMasterTakesNoCopy) {
 }
 
 // What comes before a whole copy, after its end, or from another one, is changes to nothing.
+// A master that tells and never passes on: what is kept of it has a bound, and then anybody may lack
+// something.
+TEST(HeldCopy, WhoIsToldMoreWithoutEndIsAnybody) {
+    const Peer master{mad::Guid{1}, "one"};
+    HeldCopy copy;
+    ASSERT_TRUE(copy.begin(master, sm::CopyExtent::whole, base::Instant{}));
+    copy.hold(100);
+    for (std::uint64_t client = 1; client <= HeldCopy::kLackingMost; ++client) {
+        copy.on_told({master, 101, ToldTo::client, mad::Guid{client}}, base::Instant{});
+    }
+    EXPECT_TRUE(copy.clients().last);
+    copy.on_told({master, 101, ToldTo::client, mad::Guid{7}}, base::Instant{});
+    EXPECT_TRUE(copy.clients().last) << "once more";
+    copy.on_told({master, 101, ToldTo::client, mad::Guid{~0ULL}}, base::Instant{});
+    EXPECT_FALSE(copy.clients().last);
+    EXPECT_EQ(copy.clients().lacking.size(), HeldCopy::kLackingMost);
+    copy.hold(101);
+    EXPECT_TRUE(copy.current());
+}
+
 TEST(HeldCopy, ChangesFollowTheWholeOfTheSame) {
     const Peer one{mad::Guid{1}, "one"};
     const Peer other{mad::Guid{2}, "other"};

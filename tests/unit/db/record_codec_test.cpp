@@ -73,6 +73,36 @@ TEST(RecordCodec, ValuesThatNoFabricHasAreRefused) {
     EventRow event = test::event(1);
     event.severity = 3;
     EXPECT_FALSE(decode(encode(event)));
+    for (const std::int64_t ms : {std::int64_t{-1}, std::int64_t{253'402'300'800'000}}) {
+        event = test::event(1);
+        event.time = base::WallTime{std::chrono::milliseconds{ms}};
+        EXPECT_FALSE(decode(encode(event))) << ms;
+    }
+    EXPECT_FALSE(decode(encode(DrainsRecord{std::vector<DrainRow>(kDrainsMost + 1), {}})));
+    EXPECT_FALSE(decode(encode(DrainsRecord{{}, std::vector<DrainCableRow>(kDrainsMost * 255 + 1)})));
+}
+
+// One GUID has one entry: what is taken is what was said.
+TEST(RecordCodec, LidsOutOfOrderAreRefused) {
+    const std::string octets = encode(every_kind()[0]);
+    constexpr std::size_t kHead = 5;
+    constexpr std::size_t kEach = 11;
+    ASSERT_EQ(octets.size(), kHead + 2 * kEach);
+    std::string turned = octets;
+    std::swap_ranges(turned.begin() + kHead, turned.begin() + kHead + kEach, turned.begin() + kHead + kEach);
+    EXPECT_FALSE(decode(turned));
+    std::string twice = octets;
+    twice.replace(kHead + kEach, kEach, octets, kHead, kEach);
+    EXPECT_FALSE(decode(twice));
+}
+
+// A text that grew without bound must not end every standby's copy.
+TEST(RecordCodec, LongTextsForPeopleAreCut) {
+    EventRow event = test::event(1);
+    event.text = std::string(70'000, 'x');
+    const auto back = decode(encode(event));
+    ASSERT_TRUE(back) << back.error().message;
+    EXPECT_EQ(std::get<EventRow>(*back).text, std::string(std::size_t{64} * 1024, 'x'));
 }
 
 // Strangers' octets: no crash, and whatever is taken can be said again.

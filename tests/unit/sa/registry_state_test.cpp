@@ -1,5 +1,6 @@
 #include "daemon/sa/registry_state.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/prng.hpp"
@@ -69,6 +70,17 @@ TEST(RegistryState, ALeaseRunsOnWhileNobodyIsThere) {
     EXPECT_EQ(state_of(text, other, kWall - seconds{86'400}).tables.services.begin()->second->until,
               other + seconds{10})
         << "a clock that was set back lengthens no lease";
+}
+
+// Further away than a Duration reaches: it is as long as the lease at most.
+TEST(RegistryState, ALeaseUntilTheEndOfTimeIsNoLongerThanALease) {
+    std::string text = state_text(some(), kEdition, kNow, kWall);
+    const std::string until = fmt::format("{:x}", (kWall + seconds{10}).time_since_epoch().count());
+    const auto at = text.find(until);
+    ASSERT_NE(at, std::string::npos);
+    const auto [back, edition] = state_of(text.replace(at, until.size(), "7fffffffffffffff"), kNow, kWall);
+    ASSERT_EQ(back.services.size(), 2U);
+    EXPECT_EQ(back.services.begin()->second->until, kNow + seconds{10});
 }
 
 TEST(RegistryState, TornTextCostsWhatIsTorn) {

@@ -3,10 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+
 #include <condition_variable>
+#include <fstream>
+#include <iterator>
 #include <mutex>
 #include <thread>
 
+#include "base/log.hpp"
 #include "daemon/core/config_digest.hpp"
 #include "tests/unit/shell/certificates.hpp"
 
@@ -49,6 +54,10 @@ public:
         return found;
     }
     template <class T>
+    [[nodiscard]] std::size_t count() {
+        return all<T>().size();
+    }
+    template <class T>
     [[nodiscard]] bool wait_for(std::size_t count) {
         return wait([&](const auto& events) {
             return count <= static_cast<std::size_t>(std::count_if(
@@ -66,6 +75,57 @@ private:
     std::condition_variable changed_;
     std::vector<core::Event> events_;
     bool full_ = false;
+};
+
+/// Until the condition holds.
+[[nodiscard]] bool wait_until(const std::function<bool()>& condition) {
+    const auto end = std::chrono::steady_clock::now() + kPatienceForPeers;
+    while (!condition()) {
+        if (std::chrono::steady_clock::now() > end) {
+            return false;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds{5});
+    }
+    return true;
+}
+
+/// What the log says during its life. Some things are told to nobody else.
+class LogLines {
+public:
+    explicit LogLines(const std::filesystem::path& folder) : file_(folder / "log"), stderr_(::dup(2)) {
+        const int file = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+        EXPECT_EQ(::dup2(file, 2), 2);
+        ::close(file);
+        static const bool started = [] {
+            base::log_start(base::LogLevel::debug);  // once in a process
+            return true;
+        }();
+        EXPECT_TRUE(started);
+        base::log_set_level(base::LogLevel::debug);
+    }
+    ~LogLines() {
+        base::log_set_level(base::LogLevel::off);
+        ::dup2(stderr_, 2);
+        ::close(stderr_);
+    }
+    LogLines(const LogLines&) = delete;
+    LogLines& operator=(const LogLines&) = delete;
+
+    [[nodiscard]] bool wait_for(const std::string& words, std::size_t times) const {
+        return wait_until([&] {
+            std::ifstream in(file_);
+            const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+            std::size_t found = 0;
+            for (auto at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) {
+                ++found;
+            }
+            return found >= times;
+        });
+    }
+
+private:
+    std::filesystem::path file_;
+    int stderr_;
 };
 
 constexpr mad::Guid kFirst{0x1001};
@@ -107,16 +167,26 @@ protected:
     void start_giver(ReplicaConfig with) {
         with.listen = with.listen.empty() ? "127.0.0.1:0" : with.listen;
         giver = std::make_unique<Replica>(with, identity(kFirst, 0), memory(), 100, given.sink());
-        for (int i = 0; i < 2000 && giver->port() == 0; ++i) {
-            std::this_thread::sleep_for(std::chrono::milliseconds{5});
-        }
-        ASSERT_NE(giver->port(), 0);
+        ASSERT_TRUE(wait_until([this] { return giver->port() != 0; }));
         giver->stand({true, {}});
     }
     void start_taker(ReplicaConfig with, std::uint8_t lmc) {
         with.peers = {fmt::format("127.0.0.1:{}", giver->port())};
+        taker_digests = identity(kSecond, lmc).digests;
         taker = std::make_unique<Replica>(with, identity(kSecond, lmc), db::Batch{}, 0, taken.sink());
         taker->stand({false, kFirst});
+    }
+    /// All that was on its way between the two has come: a Hello each way, and between them whatever there is
+    /// to be given. They have met already.
+    void let_all_come() {
+        const std::size_t given_before = given.count<PeerCompared>();
+        const std::size_t taken_before = taken.count<PeerCompared>();
+        taker->reload(taker_digests);
+        ASSERT_TRUE(given.wait_for<PeerCompared>(given_before + 1));
+        ASSERT_TRUE(taken.wait_for<PeerCompared>(taken_before + 1)) << "who reloads compares as well";
+        ASSERT_TRUE(giver->flush(kPatienceForPeers));
+        giver->reload(identity(kFirst, 0).digests);
+        ASSERT_TRUE(taken.wait_for<PeerCompared>(taken_before + 2));
     }
     void start_both() {
         start_giver(config(ca, "one"));
@@ -127,6 +197,7 @@ protected:
     test::Authority ca;
     News given;
     News taken;
+    core::ConfigDigests taker_digests;
     std::unique_ptr<Replica> giver;
     std::unique_ptr<Replica> taker;
 };
@@ -168,14 +239,16 @@ TEST_F(Copies, NobodyIsCopiedWhoIsNotFollowedOrNotMaster) {
     giver->stand({false, {}});
     start_taker(config(ca, "two"), 0);
     ASSERT_TRUE(taken.wait_for<PeerCompared>(1));
-    std::this_thread::sleep_for(std::chrono::milliseconds{200});
+    ASSERT_TRUE(given.wait_for<PeerCompared>(1));
+    let_all_come();
     EXPECT_TRUE(taken.all<CopyReceived>().empty());
     giver->stand({true, {}});
     ASSERT_TRUE(taken.wait_for<CopyReceived>(1));
     taker->stand({false, mad::Guid{77}});
     ASSERT_TRUE(taken.wait_for<CopyEnded>(1));
+    const std::size_t met = taken.count<PeerCompared>();
     giver->changed({db::SaStateRecord{"new"}});
-    ASSERT_TRUE(taken.wait_for<PeerCompared>(2)) << "the connection is there all the same";
+    ASSERT_TRUE(taken.wait_for<PeerCompared>(met + 1)) << "the connection is there all the same";
     EXPECT_EQ(taken.all<CopyReceived>().size(), 1U);
 }
 
@@ -185,7 +258,7 @@ TEST_F(Copies, TheEndOfAMastershipIsNotTheEndOfItsCopy) {
     ASSERT_TRUE(taken.wait_for<CopyReceived>(1));
     giver->stand({false, kSecond});
     taker->stand({true, {}});
-    std::this_thread::sleep_for(std::chrono::milliseconds{200});
+    let_all_come();
     EXPECT_TRUE(taken.all<CopyEnded>().empty());
     giver->stand({true, {}});
     taker->stand({false, kFirst});
@@ -223,23 +296,25 @@ TEST_F(Copies, WhatCannotBeTakenInEndsTheCopy) {
 }
 
 TEST_F(Copies, WithoutTheRightCertificateNothingIsSaid) {
+    const LogLines log(folder);
     start_giver(config(ca, "one"));
     const test::Authority rogue(folder / "rogue");
     ReplicaConfig stranger = config(rogue, "two");
     stranger.ca = rogue.file();
     start_taker(stranger, 0);
-    std::this_thread::sleep_for(seconds{2});  // it is called again meanwhile
+    ASSERT_TRUE(log.wait_for("who called: ", 2)) << "it calls again";
     EXPECT_TRUE(given.all<PeerCompared>().empty());
     EXPECT_TRUE(taken.all<PeerCompared>().empty());
     EXPECT_TRUE(taken.all<CopyReceived>().empty());
 }
 
 TEST_F(Copies, ACertificateOfAnotherNameIsNotLetIn) {
+    const LogLines log(folder);
     ReplicaConfig chooses = config(ca, "one");
     chooses.names = {"three.example"};
     start_giver(chooses);
     start_taker(config(ca, "two"), 0);
-    std::this_thread::sleep_for(seconds{1});
+    ASSERT_TRUE(log.wait_for("who called: ", 1));
     EXPECT_TRUE(given.all<PeerCompared>().empty());
     EXPECT_TRUE(taken.all<CopyReceived>().empty());
     start_taker(config(ca, "three"), 0);
@@ -263,7 +338,8 @@ TEST_F(Copies, C56_WhereDifferencesAreRefusedThereIsNoCopyUntilTheyAgree) {
     start_giver(strict);
     start_taker(config(ca, "two"), 1);
     ASSERT_TRUE(given.wait_for<PeerCompared>(1));
-    std::this_thread::sleep_for(std::chrono::milliseconds{300});
+    ASSERT_TRUE(taken.wait_for<PeerCompared>(1));
+    let_all_come();
     EXPECT_TRUE(taken.all<CopyReceived>().empty());
     taker->reload(core::config_digests(sm::SmConfig{}));
     EXPECT_TRUE(taken.wait_for<CopyReceived>(1));
@@ -274,11 +350,12 @@ TEST_F(Copies, C56_WhereDifferencesAreRefusedThereIsNoCopyUntilTheyAgree) {
 
 // The same list on every node: each finds itself on it.
 TEST_F(Copies, OurselvesAreNoPeer) {
+    const LogLines log(folder);
     start_giver(config(ca, "one"));
     ReplicaConfig both = config(ca, "two");
     both.peers = {fmt::format("127.0.0.1:{}", giver->port())};
     const Replica itself(both, identity(kFirst, 0), db::Batch{}, 0, taken.sink());
-    std::this_thread::sleep_for(seconds{1});
+    ASSERT_TRUE(log.wait_for(" is this SM itself", 1));
     EXPECT_TRUE(taken.all<PeerCompared>().empty());
     EXPECT_TRUE(given.all<PeerCompared>().empty());
 }

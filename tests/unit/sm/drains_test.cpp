@@ -295,6 +295,23 @@ TEST(DrainBook, HoldsEachOnceAndNoMoreThanItMay) {
     ASSERT_NE(book.find(mad::Guid{5}, mad::PortNum{3}), nullptr);
 }
 
+TEST(DrainBook, OfWhatIsStoredTwiceTheFirstCounts) {
+    const db::DrainsRecord stored{{{mad::Guid{5}, mad::PortNum{0}, "first", 1, 0},
+                                   {mad::Guid{5}, mad::PortNum{0}, "second", 2, 1},
+                                   {mad::Guid{0}, mad::PortNum{0}, "nobody", 3, 0},
+                                   {mad::Guid{5}, mad::PortNum{2}, "port", 4, 0}},
+                                  {{mad::Guid{5}, mad::PortNum{2}, mad::Guid{8}, mad::PortNum{9}},
+                                   {mad::Guid{6}, mad::PortNum{1}, mad::Guid{8}, mad::PortNum{9}},
+                                   {mad::Guid{5}, mad::PortNum{1}, mad::Guid{7}, mad::PortNum{9}}}};
+    const sm::DrainBook book(stored);
+    ASSERT_EQ(book.list().size(), 2U);
+    EXPECT_EQ(book.list()[0].name, "first");
+    ASSERT_EQ(book.list()[0].cables.size(), 2U);
+    EXPECT_EQ(book.list()[0].cables[0].peer, mad::Guid{8}) << "in the order of the record";
+    ASSERT_EQ(book.list()[1].cables.size(), 1U);
+    EXPECT_EQ(book.list()[1].cables[0].peer, mad::Guid{8});
+}
+
 TEST(DrainBook, WhatIsStoredComesBack) {
     sm::DrainBook book(db::DrainsRecord{});
     const base::WallTime since{std::chrono::milliseconds{1'800'000'000'123}};

@@ -246,6 +246,30 @@ TEST_F(Pair, AMasterWhoseHostHangsIsFollowedAsFast) {
     EXPECT_LE(a.now - died, milliseconds{4500});
 }
 
+// A switch that answered and then fell silent under the look may hide the master: one more look, and no more,
+// before the first Set. Besides, its silence is waited for: 200 ms, doubled three times, and 100 ms until the look.
+TEST_F(Pair, ASwitchThatFallsSilentMeanwhileCostsOneMoreLook) {
+    const mad::Guid spine = a.sim.netlist().nodes[a.node("spine1")].guid;
+    bool answered = false;
+    b.on_deliver = [&](mad::WireMad& wire) {
+        const auto smp = mad::parse_smp(wire.bytes);
+        answered = answered || (b.sm->role() == Role::discovering && smp &&
+                                smp->header.attribute == Attribute::node_info &&
+                                mad::decode_node_info(smp->data).node_guid == spine);
+        return true;
+    };
+    const base::Instant died = a.now;
+    a.kill();
+    b.forget_counts();
+    ASSERT_TRUE(b.run_until([&] { return answered; }, seconds{10}));
+    const auto looks = b.sweeps("full");
+    a.inject("dead spine1");
+    ASSERT_TRUE(b.run_until([&] { return b.own_sets() > 0; }, seconds{60}));
+    EXPECT_EQ(b.sweeps("full"), looks + 1) << "looks that ended without a Set";
+    EXPECT_LE(a.now - died, milliseconds{4500 + 3000 + 100});
+    ASSERT_TRUE(settled_on(b));
+}
+
 class Ranks : public Pair {
 protected:
     Ranks() : Pair(manager("h1", 3), manager("h5", 8)) {}

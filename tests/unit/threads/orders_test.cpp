@@ -1,9 +1,12 @@
 // C49: two subnet managers on one simulated fabric, each with the daemon's threads (a loop that owns the
 // core, a route worker, an SA worker) and its mailboxes, in real time. Sets, cables and SA queries come in
-// random orders; under ThreadSanitizer nothing may race, and whoever locks in a ring never gets to the end.
+// random orders; in the end there is one master, and each question has got its answer. Under ThreadSanitizer
+// nothing may race, and whoever locks in a ring never gets to the end.
 #include <poll.h>
 
 #include <atomic>
+#include <mutex>
+#include <set>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -14,6 +17,7 @@
 #include "daemon/shell/sa_worker.hpp"
 #include "harness.hpp"
 #include "mad/codec.hpp"
+#include "mad/octets.hpp"
 #include "tests/unit/sa/sa_bench.hpp"
 
 namespace ibf::shell {
@@ -219,15 +223,104 @@ mad::WireMad sm_set(bool to_first, std::uint32_t modifier, const mad::SmInfo& sh
     return wire;
 }
 
-mad::WireMad path_query(std::uint64_t tid) {
-    mad::SaMad request = test::SaBench::request(mad::SaMethod::get_table, mad::SaAttribute::path_record, {});
-    request.header.tid = tid;
-    mad::WireMad wire{mad::encode_sa_mad(request), {}, {}};
-    wire.address.lid = mad::Lid{1};
-    wire.address.qp = sim::kGsiQp;
-    wire.address.qkey = sim::kGsiQKey;
-    return wire;
-}
+/// A host that asks whichever SA its port names for the way to another one, and goes on asking until it is
+/// told, as hosts do.
+class Asker {
+public:
+    Asker(WireThread& wire, const std::string& host, const std::string& destination)
+        : wire_(wire), host_(host), destination_(destination) {
+        client_ = wire.join(host, [this](mad::WireMad&& mad) { take(mad); });
+    }
+
+    /// Whose queue pairs these are can send what it likes.
+    [[nodiscard]] Simulator::ClientId client() const { return client_; }
+    /// Asks something new.
+    void ask() { ask_again(++last_); }
+    /// All that it asked has been answered, and the newest with a way. What has not is asked again.
+    [[nodiscard]] bool is_told() {
+        std::vector<std::uint64_t> open;
+        bool way = false;
+        {
+            const std::lock_guard lock(mutex_);
+            for (std::uint64_t tid = 1; tid <= last_; ++tid) {
+                if (!answered_.contains(tid) || (tid == last_ && !ways_.contains(tid))) {
+                    open.push_back(tid);
+                }
+            }
+            way = ways_.contains(last_);
+        }
+        for (const std::uint64_t tid : open) {
+            ask_again(tid);
+        }
+        return open.empty() && way;
+    }
+    /// What is in the way of it, for people.
+    [[nodiscard]] std::string trouble() {
+        const std::lock_guard lock(mutex_);
+        return fmt::format("{} of {} questions answered, {} with a way; {}", answered_.size(), last_,
+                           ways_.size(), wrong_);
+    }
+    [[nodiscard]] bool had_wrong_answers() {
+        const std::lock_guard lock(mutex_);
+        return !wrong_.empty();
+    }
+
+private:
+    static mad::Gid gid_of(const Simulator& sim, const std::string& host) {
+        const auto place = sim.locate(host, 0).value();
+        return {test::SaBench::kPrefix,
+                mad::Guid{sim.netlist().nodes[place.node].guid.value() + place.port.value()}};
+    }
+    void ask_again(std::uint64_t tid) {
+        wire_.post([this, tid](Simulator& sim, base::Instant now) {
+            mad::SaMad request =
+                test::SaBench::request(mad::SaMethod::get, mad::SaAttribute::path_record, {});
+            const sa::RecordType& type = sa::record_type_of(mad::SaAttribute::path_record);
+            mad::store_gid(request.data, kDgidAt, gid_of(sim, destination_));
+            mad::store_gid(request.data, kSgidAt, gid_of(sim, host_));
+            for (const char* field : {"DGID", "SGID"}) {
+                request.component_mask |= std::uint64_t{1} << type.component(field);
+            }
+            request.header.tid = tid;
+            mad::WireMad wire{mad::encode_sa_mad(request), {}, {}};
+            const auto place = sim.locate(host_, 0).value();
+            wire.address.lid = sim.port_info(place.node, place.port).sm_lid;
+            wire.address.qp = sim::kGsiQp;
+            wire.address.qkey = sim::kGsiQKey;
+            if (wire.address.lid != mad::kLidNone) {
+                sim.send(client_, wire, now);
+            }
+        });
+    }
+    /// The wire's thread.
+    void take(const mad::WireMad& wire) {
+        const auto mad = mad::parse_sa_mad(wire.bytes);
+        if (!mad || !mad->header.is_response()) {
+            return;
+        }
+        const std::lock_guard lock(mutex_);
+        const std::uint64_t tid = mad->header.tid;
+        if (tid == 0 || tid > last_ || mad->attribute() != mad::SaAttribute::path_record) {
+            wrong_ = fmt::format("an answer with TID {} to nothing that was asked", tid);
+        }
+        answered_.insert(tid);
+        if (mad->header.status == 0) {
+            ways_.insert(tid);
+        }
+    }
+
+    static constexpr std::size_t kDgidAt = 8;
+    static constexpr std::size_t kSgidAt = 24;
+    WireThread& wire_;
+    std::string host_;
+    std::string destination_;
+    Simulator::ClientId client_ = 0;
+    std::mutex mutex_;
+    std::atomic<std::uint64_t> last_{0};
+    std::set<std::uint64_t> answered_;
+    std::set<std::uint64_t> ways_;
+    std::string wrong_;
+};
 
 class Orders : public ::testing::TestWithParam<std::uint64_t> {
 protected:
@@ -235,7 +328,8 @@ protected:
     static void run(std::uint64_t seed) {
         base::Prng prng(seed);
         WireThread wire;
-        const auto stranger = wire.join("h8", [](mad::WireMad&&) {});
+        Asker asker(wire, "h8", "h4");
+        const auto stranger = asker.client();
         ManagerThreads a(wire, "h1", 2);
         ManagerThreads b(wire, "h5", static_cast<std::uint8_t>(prng.below(5)));
         wire.start();
@@ -250,7 +344,7 @@ protected:
                 case 1: wire.inject("link-up leaf1/5\nlink-up leaf1/6"); break;
                 case 2: wire.inject(first ? "link-down leaf1/1" : "link-down leaf2/1"); break;
                 case 3: wire.inject(first ? "link-up leaf1/1" : "link-up leaf2/1"); break;
-                case 4: wire.send(stranger, path_query(step)); break;
+                case 4: asker.ask(); break;
                 default: wire.send(stranger, sm_set(first, prng.below(3) == 0 ? 4 : 1, shown)); break;
             }
             std::this_thread::sleep_for(std::chrono::microseconds{prng.below(15'000)});
@@ -265,6 +359,12 @@ protected:
             std::this_thread::sleep_for(milliseconds{2});
         }
         EXPECT_TRUE(settled()) << seed << ": " << to_string(a.role()) << ", " << to_string(b.role());
+        asker.ask();
+        while (!asker.is_told() && base::monotonic_now() < until) {
+            std::this_thread::sleep_for(milliseconds{5});
+        }
+        EXPECT_TRUE(asker.is_told()) << seed << ": " << asker.trouble();
+        EXPECT_FALSE(asker.had_wrong_answers()) << seed << ": " << asker.trouble();
         wire.stop();  // it delivers into the managers
         a.stop();
         b.stop();
