@@ -47,6 +47,7 @@ int run(int argc, char** argv) {
     add_query_command(app, chosen);
     add_export_command(app, chosen);
     add_plan_commands(app, chosen);
+    add_probe_commands(app, chosen);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

@@ -35,5 +35,7 @@ void add_query_command(CLI::App& app, Action& chosen);
 void add_export_command(CLI::App& app, Action& chosen);
 /// generate, plan: no daemon needed.
 void add_plan_commands(CLI::App& app, Action& chosen);
+/// probe plan: no daemon needed.
+void add_probe_commands(CLI::App& app, Action& chosen);
 
 }  // namespace ibf::cli

@@ -112,13 +112,6 @@ std::string mean_max_text(const Json& figures) {
     return fmt::format("{:.2f} ({})", figures["mean_max"].get<double>(), count_text(figures, "max"));
 }
 
-std::string pattern_text(const Json& figures) {
-    return fmt::format(
-        "worst link {:.2f} flows on average, {} at most; a flow gets {:.3f} of a link; {} flows lost",
-        figures["mean_max"].get<double>(), count_text(figures, "max"), figures["bandwidth"].get<double>(),
-        count_text(figures, "lost_flows"));
-}
-
 /// "ftree: has no use for hop_weights_file"; empty where the engine left nothing out.
 std::string remark_text(const Json& plan) {
     const std::string remark = plan.value("remark", "");
@@ -246,7 +239,14 @@ std::vector<Row> rows_of(const Json& plans) {
 
 }  // namespace
 
-std::string plan_text(const Json& plan) {
+std::string pattern_text(const Json& figures) {
+    return fmt::format(
+        "worst link {:.2f} flows on average, {} at most; a flow gets {:.3f} of a link; {} flows lost",
+        figures["mean_max"].get<double>(), count_text(figures, "max"), figures["bandwidth"].get<double>(),
+        count_text(figures, "lost_flows"));
+}
+
+std::string head_text(const Json& plan) {
     std::string out;
     add_line(out, "fabric", fabric_text(plan));
     for (const Json& attempt : plan["attempts"]) {
@@ -261,6 +261,11 @@ std::string plan_text(const Json& plan) {
                          count_text(plan, "pairs_checked"), count_text(plan, "unreachable_pairs"),
                          count_text(plan, "loops"), count_text(plan, "credit_loops"),
                          count_text(plan, "switch_pairs_unreachable")));
+    return out;
+}
+
+std::string plan_text(const Json& plan) {
+    std::string out = head_text(plan);
     add_line(out, "link load",
              fmt::format("max {}, mean {:.1f}, sigma {:.1f}, {} links unused",
                          count_text(plan, "max_link_load"), plan["mean_link_load"].get<double>(),

@@ -38,6 +38,11 @@ inline constexpr PatternWord kPatternWords[] = {
 /// "minhop serves: computed in ..." or "minhop refused: ...".
 [[nodiscard]] std::string attempt_text(const Json& attempt);
 
+/// "worst link 1.00 flows on average, ...": what pattern_json() has.
+[[nodiscard]] std::string pattern_text(const Json& figures);
+
+/// The first lines of a plan: fabric, engines, lanes, proof.
+[[nodiscard]] std::string head_text(const Json& plan);
 /// One plan, line by line.
 [[nodiscard]] std::string plan_text(const Json& plan);
 /// An array of plans of one fabric, side by side.

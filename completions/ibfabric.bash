@@ -1,12 +1,14 @@
 # bash completion for ibfabric(1). Plain bash: needs nothing of the bash-completion package.
 _ibfabric() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} word command="" choices=""
-    local commands="check drain events export generate groups health hosts isolated lids links nodes path plan ports quality query"
+    local commands="check drain events export generate groups health hosts isolated lids links nodes path plan ports probe quality query"
     commands+=" reload resume route sa services sms status sweep sweeps switches undrain whatif"
     local types="classportinfo group guid inform lft link mft node path pkey port service sl2vl sm switch vlarb" type=""
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
         if [[ -z $command && " $commands " == *" $word "* ]]; then
             command=$word
+        elif [[ $command == probe && $word == plan ]]; then
+            command="probe plan"
         elif [[ $command == query && -z $type && " $types " == *" $word "* ]]; then
             type=$word
         fi
@@ -45,6 +47,10 @@ _ibfabric() {
                 choices+=" --lfts --dump --slow-links --hop-weights --ignored-ports --compute-nodes --io-nodes --guid-order"
                 choices+=" --allow-credit-loops --connect-roots"
                 ;;
+            "probe plan")
+                choices+=" --engine --hosts --matchings --fail --seed --lmc --vls --threads --root --lfts --top --list --slow-links"
+                choices+=" --hop-weights --ignored-ports --compute-nodes --io-nodes --guid-order --allow-credit-loops --connect-roots"
+                ;;
             events) choices+=" --limit --kind" ;;
             sweeps) choices+=" --limit" ;;
             nodes | switches | hosts | lids) choices+=" --match" ;;
@@ -56,13 +62,15 @@ _ibfabric() {
         choices=$commands
     elif [[ -z $choices && $previous == whatif ]]; then
         choices=down
+    elif [[ -z $choices && $previous == probe ]]; then
+        choices=plan
     elif [[ -z $choices && $command == query && -z $type ]]; then
         choices=$types
     elif [[ -z $choices && $command == query && $previous != --* ]]; then
         compopt -o nospace 2> /dev/null
         mapfile -t COMPREPLY < <(compgen -S = -W "$("${COMP_WORDS[0]}" query "$type" --list-fields 2> /dev/null)" -- "$current")
         return
-    elif [[ -z $choices && ($command == generate || $command == plan) ]]; then
+    elif [[ -z $choices && ($command == generate || $command == plan || $command == "probe plan") ]]; then
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return
     fi

@@ -61,6 +61,13 @@ public:
         path_ends_.push_back(channels_.size());
     }
 
+    /// By channel, where this pattern has more.
+    void raise(std::vector<std::uint32_t>& most) const {
+        for (const std::uint32_t channel : channels_) {
+            most[channel] = std::max(most[channel], load_[channel]);
+        }
+    }
+
     [[nodiscard]] std::uint32_t worst() const { return worst_; }
     [[nodiscard]] std::uint32_t lost() const { return lost_; }
 
@@ -124,6 +131,14 @@ Series shifts(const std::vector<Berth>& berths, const PatternOptions& options) {
             }};
 }
 
+Series ring(const std::vector<Berth>& berths) {
+    return {1, [&berths](std::size_t, FlowLoads& out) {
+                for (std::size_t i = 0; i < berths.size(); ++i) {
+                    out.lay(berths[i], berths[(i + 1) % berths.size()]);
+                }
+            }};
+}
+
 /// A seed for each pattern, so that it does not matter who lays it.
 std::vector<std::uint64_t> seeds_of(std::uint64_t seed, std::uint32_t count) {
     base::Prng prng(seed);
@@ -166,6 +181,7 @@ Series matchings(const std::vector<Berth>& berths, const PatternOptions& options
 Series series_of(Pattern pattern, const std::vector<Berth>& berths, const PatternOptions& options) {
     switch (pattern) {
         case Pattern::shift: return shifts(berths, options);
+        case Pattern::ring: return ring(berths);
         case Pattern::permutation: return permutations(berths, options);
         case Pattern::matching: return matchings(berths, options);
     }
@@ -179,22 +195,15 @@ struct Laid {
     double bandwidth = 0;
 };
 
-PatternFigures lay_series(const TableView& view, const Series& series, unsigned threads) {
-    std::vector<Laid> laid(series.count);
-    std::vector<std::optional<FlowLoads>> loads(resolve_threads(threads));
-    parallel_ranges(series.count, 1, threads, [&](const WorkRange& range) {
-        std::optional<FlowLoads>& mine = loads[range.slot];
-        if (!mine) {
-            mine.emplace(view);
-        }
-        for (std::size_t number = range.begin; number < range.end; ++number) {
-            mine->clear();
-            series.lay(number, *mine);
-            laid[number] = {mine->worst(), mine->lost(), mine->flows(), mine->bandwidth()};
-        }
-    });
+/// What one thread lays.
+struct Desk {
+    FlowLoads loads;
+    std::vector<std::uint32_t> most;  ///< by channel, over its patterns
+};
+
+PatternFigures sum_up(const std::vector<Laid>& laid) {
     PatternFigures figures;
-    figures.patterns = series.count;
+    figures.patterns = laid.size();
     std::uint64_t worst = 0;
     std::uint64_t flows = 0;
     double bandwidth = 0;  // summed in the order of patterns: the same bits for any thread count
@@ -205,9 +214,37 @@ PatternFigures lay_series(const TableView& view, const Series& series, unsigned 
         figures.worst = std::max<std::uint64_t>(figures.worst, one.worst);
         figures.lost_flows += one.lost;
     }
-    figures.mean_worst = worst == 0 ? 0 : static_cast<double>(worst) / static_cast<double>(series.count);
+    figures.mean_worst = worst == 0 ? 0 : static_cast<double>(worst) / static_cast<double>(laid.size());
     figures.bandwidth = flows == 0 ? 0 : bandwidth / static_cast<double>(flows);
     return figures;
+}
+
+LaidPattern lay_series(const TableView& view, const Series& series, unsigned threads) {
+    std::vector<Laid> laid(series.count);
+    std::vector<std::optional<Desk>> desks(resolve_threads(threads));
+    parallel_ranges(series.count, 1, threads, [&](const WorkRange& range) {
+        std::optional<Desk>& mine = desks[range.slot];
+        if (!mine) {
+            mine.emplace(Desk{FlowLoads(view), std::vector<std::uint32_t>(view.channel_count(), 0)});
+        }
+        for (std::size_t number = range.begin; number < range.end; ++number) {
+            FlowLoads& loads = mine->loads;
+            loads.clear();
+            series.lay(number, loads);
+            laid[number] = {loads.worst(), loads.lost(), loads.flows(), loads.bandwidth()};
+            loads.raise(mine->most);
+        }
+    });
+    LaidPattern out{sum_up(laid), {}};
+    for (std::uint32_t channel = 0; channel < view.channel_count(); ++channel) {
+        LinkLoad& link = out.links.emplace_back();
+        link.from = SwitchIndex{view.channel_switch(channel)};
+        link.port = mad::PortNum{view.channel_port(channel)};
+        for (const std::optional<Desk>& desk : desks) {
+            link.flows = std::max<std::uint64_t>(link.flows, desk ? desk->most[channel] : 0);
+        }
+    }
+    return out;
 }
 
 /// Switches by coordinates, the last dimension fastest; none if the fabric is no grid.
@@ -253,6 +290,11 @@ std::vector<EndPortIndex> usual_order(const Topology& topology, unsigned threads
 
 PatternFigures lay_pattern(Pattern pattern, const Topology& topology, const Routes& routes,
                            std::span<const EndPortIndex> hosts, const PatternOptions& options) {
+    return lay_pattern_by_link(pattern, topology, routes, hosts, options).figures;
+}
+
+LaidPattern lay_pattern_by_link(Pattern pattern, const Topology& topology, const Routes& routes,
+                                std::span<const EndPortIndex> hosts, const PatternOptions& options) {
     if (hosts.size() < 2) {
         return {};
     }

@@ -23,6 +23,10 @@ enum class Pattern : std::uint8_t {
     /// End port i sends to i + k, for every displacement k from 1 to N-1: what the collectives of MPI are
     /// made of (Zahavi, JPDC 72, 2012). `hosts` in their usual order give the figure that routing aims at.
     shift,
+    /// End port i sends to i + 1, the last to the first, and nothing else: what ring algorithms (all-reduce
+    /// of
+    /// training jobs) do in every step. One pattern; `hosts` in the order of ranks.
+    ring,
     /// Random permutations; who would send to itself is silent.
     permutation,
     /// Random perfect matchings, both directions at once. Their bandwidth is the effective bisection
@@ -54,5 +58,15 @@ struct PatternFigures {
 /// REQUIRES: each of `hosts` hangs off a switch and has a LID (as those of usual_order() do).
 [[nodiscard]] PatternFigures lay_pattern(Pattern pattern, const Topology& topology, const Routes& routes,
                                          std::span<const EndPortIndex> hosts, const PatternOptions& options);
+
+struct LaidPattern {
+    PatternFigures figures;
+    /// Of every link the most flows that any of the patterns lays on it, in the order of switch and port.
+    std::vector<LinkLoad> links;
+};
+/// The same, and where it is.
+[[nodiscard]] LaidPattern lay_pattern_by_link(Pattern pattern, const Topology& topology, const Routes& routes,
+                                              std::span<const EndPortIndex> hosts,
+                                              const PatternOptions& options);
 
 }  // namespace ibf::routing

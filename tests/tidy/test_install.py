@@ -144,9 +144,10 @@ class Completion(unittest.TestCase):
         self.assertEqual(sorted(commands), sorted(self.complete("ibfabric", "")))
 
     def test_it_knows_each_commands_options_and_no_others(self):
-        for command in self.complete("ibfabric", ""):
-            own = set(re.findall(r"(?m)^  (?:-\w,)?(--[a-z-]+)", self.helped(command))) - {"--help"}
-            offered = set(self.complete("ibfabric", command, "--")) - {"--json", "--socket", "--help"}
+        for command in [*self.complete("ibfabric", ""), "probe plan"]:
+            words = command.split()
+            own = set(re.findall(r"(?m)^  (?:-\w,)?(--[a-z-]+)", self.helped(*words))) - {"--help"}
+            offered = set(self.complete("ibfabric", *words, "--")) - {"--json", "--socket", "--help"}
             self.assertEqual(offered, own - {"--json", "--socket", "--help-all"}, command)
 
 

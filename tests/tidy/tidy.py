@@ -132,8 +132,8 @@ LAYERS = {
     "daemon/core": _BELOW_CORE | {"daemon/fabric", "daemon/sm", "daemon/sa", "daemon/api", "db/records.hpp"},
     "daemon/shell": _BELOW_CORE | {"sim", "db", "daemon/fabric", "daemon/sm", "daemon/sa", "daemon/api", "daemon/core"},
     # The field tables: what the SA answers by is what the command line reads answers by.
-    "cli": _BELOW_CORE | {"daemon/fabric", "daemon/api", "daemon/sa/record_type.hpp"},
-    "probe": {"base"},
+    "probe": _BELOW_CORE,
+    "cli": _BELOW_CORE | {"probe", "daemon/fabric", "daemon/api", "daemon/sa/record_type.hpp"},
 }
 PROGRAMS = {"daemon/main.cpp"}  # puts everything together: may include any of it
 

@@ -117,6 +117,47 @@ TEST(Patterns, RingOneWayRound) {
     EXPECT_DOUBLE_EQ(lay_pattern(Pattern::matching, topology, routes, two, {}).bandwidth, 1.0);
 }
 
+// 1 -> 2 and 3 -> 4 stay on their leaves; 2 -> 3 and 4 -> 1 cross, one flow each way.
+TEST(Patterns, RingOfRanks) {
+    const TwoByTwo fabric;
+    const Routes routes = fabric.through({0, 3, 3, 3, 3});
+    const LaidPattern ring =
+        lay_pattern_by_link(Pattern::ring, fabric.topology, routes, fabric.hosts, {.threads = 2});
+    EXPECT_EQ(ring.figures.patterns, 1U);
+    EXPECT_EQ(ring.figures.worst, 1U);
+    EXPECT_DOUBLE_EQ(ring.figures.bandwidth, 1.0);
+    ASSERT_EQ(ring.links.size(), 8U);
+    std::uint64_t loaded = 0;
+    for (const LinkLoad& link : ring.links) {
+        loaded += link.flows;
+    }
+    EXPECT_EQ(loaded, 4U) << "up and down through spine 2";
+    // Every other rank on the other leaf: both hosts of a leaf send to the other one at the same time.
+    const std::vector<EndPortIndex> mixed{EndPortIndex{0}, EndPortIndex{2}, EndPortIndex{1}, EndPortIndex{3}};
+    EXPECT_EQ(lay_pattern(Pattern::ring, fabric.topology, routes, mixed, {}).worst, 2U);
+}
+
+// By link the most of any displacement: each of a ring's displacements k lays k flows on each link of it.
+TEST(Patterns, ByLinkTheMostOfAnyPatternIsTold) {
+    const TwoByTwo fabric;
+    const Routes routes = fabric.through({0, 3, 3, 3, 3});
+    for (const Pattern pattern : {Pattern::shift, Pattern::permutation, Pattern::matching}) {
+        const LaidPattern laid =
+            lay_pattern_by_link(pattern, fabric.topology, routes, fabric.hosts, {.threads = 3});
+        std::uint64_t most = 0;
+        for (const LinkLoad& link : laid.links) {
+            // Leaves reach each other through spine 2, their port 3; nothing leads over spine 3.
+            const bool used = link.from.value() == 2 || (link.from.value() < 2 && link.port.value() == 3);
+            EXPECT_EQ(link.flows, used ? 2U : 0U) << link.from.value() << "/" << int{link.port.value()};
+            most = std::max(most, link.flows);
+        }
+        EXPECT_EQ(most, laid.figures.worst);
+        EXPECT_EQ(laid.figures.bandwidth, lay(pattern, fabric, routes).bandwidth);
+    }
+    EXPECT_TRUE(
+        lay_pattern_by_link(Pattern::ring, fabric.topology, routes, first_end_ports(1), {}).links.empty());
+}
+
 TEST(Patterns, WhatDoesNotArriveIsLost) {
     const TwoByTwo fabric;
     // Spine 3 does not know where to send LID 4, and LID 2 goes to and fro between leaf 0 and spine 3.
