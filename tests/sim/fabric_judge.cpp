@@ -225,16 +225,25 @@ void FabricJudge::on_settled(Simulator::ClientId by, base::Instant begun) {
         return;
     }
     const std::vector<bool> reached = reach(managers_.at(by).manager.node);
-    for (auto& [at, place] : places_) {
-        const auto released = released_.find(at.first);
-        const mad::Lid lid = sim_.port_info(at.first, mad::PortNum{at.second}).lid;
-        if (released != released_.end() && is_settled(at.first, released->second, begun, reached) &&
-            lid != mad::kLidNone) {
-            place.lid = place.first = lid;
+    std::set<std::uint32_t> bare;  // with a port that has no LID yet
+    for (const auto& [at, place] : places_) {
+        if (sim_.port_info(at.first, mad::PortNum{at.second}).lid == mad::kLidNone) {
+            bare.insert(at.first);
         }
     }
-    std::erase_if(released_,
-                  [&](const auto& entry) { return is_settled(entry.first, entry.second, begun, reached); });
+    const auto settled = [&](std::uint32_t node) {
+        const auto released = released_.find(node);
+        return released != released_.end() && !bare.contains(node) &&
+               is_settled(node, released->second, begun, reached);
+    };
+    for (auto& [at, place] : places_) {
+        if (settled(at.first)) {
+            place.lid = place.first = sim_.port_info(at.first, mad::PortNum{at.second}).lid;
+        }
+    }
+    for (auto item = released_.begin(); item != released_.end();) {
+        item = settled(item->first) ? released_.erase(item) : std::next(item);
+    }
 }
 
 bool FabricJudge::is_settled(std::uint32_t node, base::Instant released, base::Instant begun,

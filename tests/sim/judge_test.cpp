@@ -124,6 +124,9 @@ TEST_F(Judged, AReleasedLidThatMovesWhenAllIsSettledIsSeen) {
     judge.on_settled(lab.client, lab.now);
     EXPECT_EQ(move_to(41), 0U) << "it still passes for another one";
     judge.show(h3);
+    EXPECT_EQ(move_to(0), 0U);
+    judge.on_settled(lab.client, lab.now);
+    EXPECT_EQ(move_to(41), 0U) << "it had none to keep";
     judge.on_settled(lab.client, lab.now);
     EXPECT_EQ(judge.moved().size(), 0U) << "41 is its LID now";
     EXPECT_EQ(move_to(42), 2U);
