@@ -286,7 +286,9 @@ void FabricJudge::check_tables(base::Instant at, const mad::Smp& request, std::u
     TableWalk walk(sim_, hidden_);  // of two with one GUID, one is left alone: nobody knows what it holds
     const std::string after =
         fmt::format("after {} to {}", mad::attribute_name(request.header.attribute), device.description);
-    if (const std::string loop = walk.loop(); !loop.empty() && !masters_hide()) {
+    note_hiding(at);
+    const bool excused = hid_ && at - *hid_ < kMeeting;
+    if (const std::string loop = walk.loop(); !loop.empty() && !excused) {
         say(at, fmt::format("{} {}", loop, after));
     }
     if (std::string ring = walk.credit_cycle(); !ring.empty()) {
@@ -387,7 +389,15 @@ bool FabricJudge::masters_hide() const {
     return false;
 }
 
+/// What they wrote has to be read and mended when they can meet.
+void FabricJudge::note_hiding(base::Instant at) {
+    if (!hidden_.empty() && masters_hide()) {
+        hid_ = at;
+    }
+}
+
 void FabricJudge::look_around(base::Instant now) {
+    note_hiding(now);
     note_roles(now);
     for (auto& [client, one] : managers_) {
         const std::vector<bool> reached = reach(one.manager.node);
