@@ -42,7 +42,7 @@ def order(name, what, old, new, file="daemon/sm/programmer.cpp", unit=TABLES):
     return Mutation(name, what, file, old, new, unit, sources)
 
 
-def doubt(name, what, file, old, new):
+def doubt(name, what, old, new, file):
     return Mutation(name, what, f"daemon/sm/{file}", old, new, DOUBT)
 
 
@@ -140,22 +140,22 @@ MUTATIONS = [
          "            if (lost.any()) {\n                lost_.push_back(line);\n",
          "            if (!lost.any()) {\n                lost_.push_back(line);\n", "routing/updown.cpp"),
     # What must not be taken for granted.
-    doubt("silent-passed-over", "who looks for a master passes over places that were silent", "look.cpp",
-          " || due || election_.role() == Role::discovering;", " || due;"),
-    doubt("writes-in-doubt", "a master that another one asks as a master clears PortStateChange as it looks for it", "look.cpp",
-          "election_.may_write() && !in_doubt ?", "election_.may_write() ?"),
-    doubt("look-goes-on", "a look that began before another master was heard goes on", "mastership.cpp",
-          "        abandon_look(why, now, out);  // what", "        // what"),
-    doubt("orphans-believed", "a standby without a master is nothing to look twice for", "guard.cpp",
-          "if (!orphans || std::exchange(orphans_met_, true)) {", "if (!orphans || std::exchange(orphans_met_, true) || orphans) {"),
-    doubt("heir-must-wait", "an heir that looks before it takes mastership is taken for one that refused", "election.cpp",
-          "(other.state != SmState::standby && !looks_first)", "other.state != SmState::standby"),
-    doubt("untaken-remembered", "a LID that its port did not take stays reserved for it", "subnet_manager.cpp",
-          "    forget_untaken_lids(out);\n", ""),
-    doubt("reset-is-empty", "a switch that was reset is taken for empty, whatever was sent to it since", "known_tables.cpp",
-          "if (written_.contains(node.guid())) {", "if (!written_.contains(node.guid())) {"),
-    doubt("name-is-all", "a switch with the GUID of another one is taken for that", "known_tables.cpp",
-          "        if (!same) {", "        if (!same && then == before.end()) {"),
-    doubt("namesakes-unasked", "of two with one GUID the one that was believed is believed for ever", "light_sweep.cpp",
-          "    ask_namesakes();\n    if (!ask_silent) {", "    if (!ask_silent) {"),
+    doubt("silent-passed-over", "who looks for a master passes over places that were silent",
+          " || due || election_.role() == Role::discovering;", " || due;", "look.cpp"),
+    doubt("writes-in-doubt", "a master that another one asks as a master clears PortStateChange as it looks for it",
+          "election_.may_write() && !in_doubt ?", "election_.may_write() ?", "look.cpp"),
+    doubt("look-goes-on", "a look that began before another master was heard goes on",
+          "        abandon_look(why, now, out);  // what", "        // what", "mastership.cpp"),
+    doubt("orphans-believed", "a standby without a master is nothing to look twice for",
+          "if (!orphans || std::exchange(orphans_met_, true)) {", "if (!orphans || std::exchange(orphans_met_, true) || orphans) {", "guard.cpp"),
+    doubt("heir-must-wait", "an heir that looks before it takes mastership is taken for one that refused",
+          "(other.state != SmState::standby && !looks_first)", "other.state != SmState::standby", "election.cpp"),
+    doubt("untaken-remembered", "a LID that its port did not take stays reserved for it",
+          "    forget_untaken_lids(out);\n", "", "subnet_manager.cpp"),
+    doubt("reset-is-empty", "a switch that was reset is taken for empty, whatever was sent to it since",
+          "if (written_.contains(node.guid())) {", "if (!written_.contains(node.guid())) {", "known_tables.cpp"),
+    doubt("name-is-all", "a switch with the GUID of another one is taken for that",
+          "        if (!same) {", "        if (!same && then == before.end()) {", "known_tables.cpp"),
+    doubt("namesakes-unasked", "of two with one GUID the one that was believed is believed for ever",
+          "    ask_namesakes();\n    if (!ask_silent) {", "    if (!ask_silent) {", "light_sweep.cpp"),
 ]

@@ -225,16 +225,25 @@ void FabricJudge::on_settled(Simulator::ClientId by, base::Instant begun) {
         return;
     }
     const std::vector<bool> reached = reach(managers_.at(by).manager.node);
-    for (auto& [at, place] : places_) {
-        const auto released = released_.find(at.first);
-        const mad::Lid lid = sim_.port_info(at.first, mad::PortNum{at.second}).lid;
-        if (released != released_.end() && is_settled(at.first, released->second, begun, reached) &&
-            lid != mad::kLidNone) {
-            place.lid = place.first = lid;
+    std::set<std::uint32_t> bare;  // with a port that has no LID yet
+    for (const auto& [at, place] : places_) {
+        if (sim_.port_info(at.first, mad::PortNum{at.second}).lid == mad::kLidNone) {
+            bare.insert(at.first);
         }
     }
-    std::erase_if(released_,
-                  [&](const auto& entry) { return is_settled(entry.first, entry.second, begun, reached); });
+    const auto settled = [&](std::uint32_t node) {
+        const auto released = released_.find(node);
+        return released != released_.end() && !bare.contains(node) &&
+               is_settled(node, released->second, begun, reached);
+    };
+    for (auto& [at, place] : places_) {
+        if (settled(at.first)) {
+            place.lid = place.first = sim_.port_info(at.first, mad::PortNum{at.second}).lid;
+        }
+    }
+    for (auto item = released_.begin(); item != released_.end();) {
+        item = settled(item->first) ? released_.erase(item) : std::next(item);
+    }
 }
 
 bool FabricJudge::is_settled(std::uint32_t node, base::Instant released, base::Instant begun,
@@ -277,7 +286,9 @@ void FabricJudge::check_tables(base::Instant at, const mad::Smp& request, std::u
     TableWalk walk(sim_, hidden_);  // of two with one GUID, one is left alone: nobody knows what it holds
     const std::string after =
         fmt::format("after {} to {}", mad::attribute_name(request.header.attribute), device.description);
-    if (const std::string loop = walk.loop(); !loop.empty() && !masters_hide()) {
+    note_hiding(at);
+    const bool excused = hid_ && at - *hid_ < kMeeting;
+    if (const std::string loop = walk.loop(); !loop.empty() && !excused) {
         say(at, fmt::format("{} {}", loop, after));
     }
     if (std::string ring = walk.credit_cycle(); !ring.empty()) {
@@ -378,7 +389,15 @@ bool FabricJudge::masters_hide() const {
     return false;
 }
 
+/// What they wrote has to be read and mended when they can meet.
+void FabricJudge::note_hiding(base::Instant at) {
+    if (!hidden_.empty() && masters_hide()) {
+        hid_ = at;
+    }
+}
+
 void FabricJudge::look_around(base::Instant now) {
+    note_hiding(now);
     note_roles(now);
     for (auto& [client, one] : managers_) {
         const std::vector<bool> reached = reach(one.manager.node);

@@ -126,6 +126,7 @@ private:
     [[nodiscard]] std::vector<bool> reach(std::uint32_t from,
                                           const std::multiset<std::uint32_t>& hidden) const;
     [[nodiscard]] bool masters_hide() const;
+    void note_hiding(base::Instant at);
     [[nodiscard]] bool separate(const Known& one, sim::Simulator::ClientId other, base::Instant at) const;
     [[nodiscard]] bool untold(const Known& one, sim::Simulator::ClientId other, base::Instant at) const;
     void say(base::Instant at, const std::string& text);
@@ -138,6 +139,7 @@ private:
     std::set<mad::Lid> contested_;  ///< LIDs that two ports had at one time
     const std::set<std::uint32_t>* dead_ = nullptr;
     std::multiset<std::uint32_t> hidden_;
+    std::optional<base::Instant> hid_;  ///< when masters_hide() was last so
     std::optional<sim::Simulator::ClientId> last_writer_;
     std::uint64_t writers_followed_ = 0;
     std::vector<std::string> findings_;

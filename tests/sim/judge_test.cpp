@@ -72,7 +72,7 @@ TEST_F(Judged, ALoopIsSeenWhenItIsClosed) {
 }
 
 // Behind a node with another's GUID, as far as the other master believes, lives a second one: what the two
-// write together is not one's fault. As soon as they could meet it is.
+// write together is not one's fault. When they had the time to meet it is.
 TEST_F(Judged, ALoopOfMastersThatHideFromEachOtherIsNobodys) {
     judge.add_manager(stranger(), {"B", lab.node("h5"), [] { return true; }, [] { return true; }});
     judge.hide(lab.node("leaf2"));
@@ -82,6 +82,10 @@ TEST_F(Judged, ALoopOfMastersThatHideFromEachOtherIsNobodys) {
     set(spine, mad::Attribute::linear_forwarding_table, 0, mad::encode(block_with(spine, h5, 1)));
     EXPECT_FALSE(loops());
     judge.show(lab.node("leaf2"));
+    lab.advance(seconds{10});
+    set(spine, mad::Attribute::linear_forwarding_table, 0, mad::encode(block_with(spine, h5, 1)));
+    EXPECT_FALSE(loops()) << "they have to meet first";
+    lab.advance(seconds{10});
     set(spine, mad::Attribute::linear_forwarding_table, 0, mad::encode(block_with(spine, h5, 1)));
     EXPECT_TRUE(loops());
 }
@@ -124,6 +128,9 @@ TEST_F(Judged, AReleasedLidThatMovesWhenAllIsSettledIsSeen) {
     judge.on_settled(lab.client, lab.now);
     EXPECT_EQ(move_to(41), 0U) << "it still passes for another one";
     judge.show(h3);
+    EXPECT_EQ(move_to(0), 0U);
+    judge.on_settled(lab.client, lab.now);
+    EXPECT_EQ(move_to(41), 0U) << "it had none to keep";
     judge.on_settled(lab.client, lab.now);
     EXPECT_EQ(judge.moved().size(), 0U) << "41 is its LID now";
     EXPECT_EQ(move_to(42), 2U);

@@ -612,10 +612,9 @@ TEST(Change, ABlockThatIsRefusedAloneIsReadAndWrittenAgain) {
     Lab lab(t2(), at("h1"));
     lab.start();
     ASSERT_TRUE(lab.run_until_up(seconds{5}));
-    lab.inject(
-        "error-status leaf2 attr=LinearForwardingTable method=Set number=0x1c "
-        "count=1\nlink-down leaf2/5");
     lab.forget_counts();
+    lab.inject("error-status leaf2 attr=LinearForwardingTable method=Set number=0x1c count=1");
+    lab.inject("link-down leaf2/5");
     ASSERT_TRUE(lab.run_until([&] { return lab.events("setup-failed") > 0; }, seconds{5}));
     EXPECT_EQ(lab.gets(Attribute::linear_forwarding_table), 0U);
     lab.advance(seconds{30});
