@@ -33,7 +33,7 @@ Json end_json(const TopologyEndPort& end) {
     return Json{{"name", end.name}, {"guid", fmt::format("{}", end.port_guid)}, {"port", end.port.value()}};
 }
 
-std::string end_text(const Json& row, const char* key) {
+std::string flow_end(const Json& row, const char* key) {
     return fmt::format("{}/{}", field_text(row[key], "name"), field_text(row[key], "port"));
 }
 
@@ -82,8 +82,8 @@ void add_uncrossed(std::string& out, const Json& uncrossed) {
 void add_flows(std::string& out, const Json& flows, std::size_t listed) {
     const std::vector<Column> columns{
         number_column("ROUND", "round"),
-        {"FROM", [](const Json& row) { return end_text(row, "from"); }},
-        {"TO", [](const Json& row) { return end_text(row, "to"); }},
+        {"FROM", [](const Json& row) { return flow_end(row, "from"); }},
+        {"TO", [](const Json& row) { return flow_end(row, "to"); }},
         number_column("LID", "lid"),
         number_column("SL", "sl"),
         number_column("LINKS", "links"),
