@@ -1,8 +1,11 @@
 #include "base/heap.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>  // before it nobody knows whether this is glibc
 #include <limits>
+#include <memory>
+#include <vector>
 
 #if defined(__GLIBC__)
 #include <malloc.h>
@@ -40,6 +43,19 @@ void use_large_pages() {
         madvise(reinterpret_cast<void*>(first), to - first, MADV_HUGEPAGE);  // a wish: it may be refused
     }
 #endif
+}
+
+void have_ready(std::size_t bytes) {
+    constexpr std::size_t kPiece = 64 << 20;
+    constexpr std::size_t kSmallPage = 4096;
+    std::vector<std::unique_ptr<char[]>> pieces;
+    for (std::size_t left = bytes; left > 0; left -= std::min(left, kPiece)) {
+        const std::size_t size = std::min(left, kPiece);
+        pieces.push_back(std::make_unique_for_overwrite<char[]>(size));
+        for (std::size_t at = 0; at < size; at += kSmallPage) {
+            *static_cast<volatile char*>(pieces.back().get() + at) = 0;
+        }
+    }
 }
 
 }  // namespace ibf::base

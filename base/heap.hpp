@@ -5,6 +5,8 @@
 // glibc has such settings; elsewhere they do nothing.
 #pragma once
 
+#include <cstddef>
+
 namespace ibf::base {
 
 /// Freed memory stays with the process, up to 2 GiB, instead of going back to the system at once: new tables
@@ -15,5 +17,10 @@ void keep_freed_memory();
 /// (madvise(2)) as it is filled: the first tables take a hundredth of the page faults. Threads share it.
 /// Where the system has no such pages, or not that many addresses, all stays as it was.
 void use_large_pages();
+
+/// Gets so many bytes from the system and frees them, touched: what is allocated next, in pieces of up to 64
+/// MiB, waits for no page. For what has to be quick later, from a thread that nobody waits for. REQUIRES one
+/// of the above.
+void have_ready(std::size_t bytes);
 
 }  // namespace ibf::base

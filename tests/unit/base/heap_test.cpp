@@ -1,6 +1,8 @@
 // Memory that was freed is there for the next tables.
 #include "base/heap.hpp"
 
+#include <sys/resource.h>
+
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -67,6 +69,29 @@ TEST(Heap, RowsOfTablesComeInLargePages) {
     const auto rows = std::make_unique<char[]>(kBytes);  // zeroed: every page is there
     EXPECT_EQ(rows[kBytes - 1], 0);
     EXPECT_GE(large_kilobytes() - before, kBytes / 1024 / 2) << "half of it; some may have been there before";
+#endif
+}
+
+[[maybe_unused]] long page_faults() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_minflt;
+}
+
+TEST(Heap, WhatIsReadyIsThereWithoutAFault) {
+#if !defined(__GLIBC__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "this allocator is not glibc's";
+#else
+    constexpr std::size_t kRows = 3'000;
+    constexpr std::size_t kRowBytes = 48 * 1024;
+    keep_freed_memory();
+    have_ready(kRows * (kRowBytes + 64));  // and what the allocator notes of each
+    const long before = page_faults();
+    std::vector<std::unique_ptr<char[]> > rows;
+    for (std::size_t row = 0; row < kRows; ++row) {
+        rows.push_back(std::make_unique<char[]>(kRowBytes));
+    }
+    EXPECT_LT(page_faults() - before, 100) << "36,000 otherwise";
 #endif
 }
 
