@@ -80,13 +80,14 @@ TEST(Campaigns, ASeedReplaysExactly) {
 // the other one held: 4812, 56146327, 9102331, 9105137, 9109910. A look went on, and wrote,
 // although another master had been heard: 56149566, 56149843, 9103257. A hand-over passed under a look, or
 // its heir looked first: 56147758, 56143726. LIDs were reserved for ports that had not taken them: 56143822,
-// 9104739. The judge asked of a master what nobody had told it: 9104891.
+// 9104739. The judge asked of masters what nobody had told them: 9104891, and what they could not see:
+// 9109446.
 TEST(Campaigns, SeedsThatFailedOnce) {
     Totals totals;
     for (const std::uint64_t seed :
-         {56145295, 56149304, 56151524, 56152393, 56145042, 56148042, 56152991, 56144657, 56150154,
-          56150264, 56150396, 1013,     9103710,  4544,     4812,     56146327, 9102331,  9103257,
-          9105137,  9109910,  56149566, 56149843, 56147758, 56143726, 56143822, 9104739,  9104891}) {
+         {56145295, 56149304, 56151524, 56152393, 56145042, 56148042, 56152991, 56144657, 56150154, 56150264,
+          56150396, 1013,     9103710,  4544,     4812,     56146327, 9102331,  9103257,  9105137,  9109910,
+          56149566, 56149843, 56147758, 56143726, 56143822, 9104739,  9104891,  9109446}) {
         run_seed(seed, totals);
     }
 }

@@ -218,10 +218,7 @@ void FabricJudge::release_lids(base::Instant at, std::uint32_t node) {
 }
 
 void FabricJudge::on_settled(Simulator::ClientId by, base::Instant begun) {
-    const bool alone = std::none_of(managers_.begin(), managers_.end(), [&](const auto& entry) {
-        return entry.first != by && entry.second.manager.alive() && entry.second.manager.is_master();
-    });
-    if (!alone || released_.empty()) {
+    if (has_several() || released_.empty()) {
         return;
     }
     const std::vector<bool> reached = reach(managers_.at(by).manager.node);

@@ -74,7 +74,8 @@ public:
     /// one.
     void release_lids(base::Instant at, std::uint32_t node);
     /// A manager has set up all of the fabric by a look that began at `begun`. What it reaches, and was
-    /// released before, has the LIDs that it is to keep from now on.
+    /// released before, has the LIDs that it is to keep from now on. Not where there are several: another one
+    /// may remember another LID of it, and be the master next.
     void on_settled(sim::Simulator::ClientId by, base::Instant begun);
     /// From now on a master may not know which LIDs are taken: where two ports have been given the same one,
     /// one may change.
