@@ -49,7 +49,6 @@ void derived(const AttributeData& data) {
     (void)decode_node_info(data).valid();
     (void)to_string(decode_port_info(data).speed());
     (void)vl_count(decode_port_info(data).operational_vls);
-    (void)decode_notice(data).subject_lid();
     (void)decode_mlnx_fdr10_active(data);
     (void)to_string(decode_sm_info(data).state);
 }
