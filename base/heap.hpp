@@ -19,8 +19,8 @@ void keep_freed_memory();
 void use_large_pages();
 
 /// Gets so many bytes from the system and frees them, touched: what is allocated next, in pieces of up to 64
-/// MiB, waits for no page. For what has to be quick later, from a thread that nobody waits for. REQUIRES one
-/// of the above.
+/// MiB, waits for no page. Takes as long as touching them does. REQUIRES use_large_pages(), or one thread:
+/// what one thread frees is elsewhere than what another one gets.
 void have_ready(std::size_t bytes);
 
 }  // namespace ibf::base

@@ -115,16 +115,18 @@ Json cover_json(const Topology& topology, const routing::Routes& routes, const p
     for (const probe::DirectedLink& link : cover.uncrossed) {
         out["uncrossed"].push_back(link_json(topology, link.from, link.port));
     }
+    const bool knows_sls = routes.engine != "file";  // a dump of forwarding tables has none
     out["flows"] = Json::array();
     for (const std::size_t i : order) {
         const probe::Flow& flow = cover.flows[i];
         const TopologyEndPort& from = topology.end_ports[flow.from.value()];
-        out["flows"].push_back({{"round", rounds.of_flow[i] + 1},
-                                {"from", end_json(from)},
-                                {"to", end_json(topology.end_ports[flow.to.value()])},
-                                {"lid", flow.lid.value()},
-                                {"sl", routes.sl(routing::SwitchIndex{from.switch_index}, flow.lid)},
-                                {"links", probe::channels_of(topology, view, flow).size()}});
+        out["flows"].push_back(
+            {{"round", rounds.of_flow[i] + 1},
+             {"from", end_json(from)},
+             {"to", end_json(topology.end_ports[flow.to.value()])},
+             {"lid", flow.lid.value()},
+             {"sl", knows_sls ? Json(routes.sl(routing::SwitchIndex{from.switch_index}, flow.lid)) : Json()},
+             {"links", probe::channels_of(topology, view, flow).size()}});
     }
     return out;
 }

@@ -7,8 +7,8 @@ namespace ibf::shell {
 
 bool CommandIntake::take(api::AdminCommand command) {
     const std::lock_guard lock(mutex_);
-    if (std::find(waiting_.begin(), waiting_.end(), command) != waiting_.end()) {
-        return true;
+    if (!waiting_.empty() && waiting_.back() == command) {
+        return true;  // not an earlier one: what came between may have undone it
     }
     if (waiting_.size() >= kWaitingMax || !events_.push(core::Event{core::AdminRequested{command}})) {
         return false;
@@ -19,7 +19,9 @@ bool CommandIntake::take(api::AdminCommand command) {
 
 void CommandIntake::done(const api::AdminCommand& command) {
     const std::lock_guard lock(mutex_);
-    std::erase(waiting_, command);
+    if (const auto first = std::find(waiting_.begin(), waiting_.end(), command); first != waiting_.end()) {
+        waiting_.erase(first);
+    }
 }
 
 }  // namespace ibf::shell

@@ -1,7 +1,7 @@
 // DOC: commands on their way from the API's threads to the loop.
 //
-// A command that waits already is not queued again: it will do for both. Of others only so many wait, so
-// clients cannot fill the mailbox of events. Whoever is not taken is told so.
+// A command that equals the last one that waits is not queued again: one will do. Of others only so many
+// wait, so clients cannot fill the mailbox of events. Whoever is not taken is told so.
 #pragma once
 
 #include <cstddef>

@@ -74,7 +74,8 @@ void SubnetManager::end_groups(const Programmer& done, base::Instant now, Effect
 // --- runs between sweeps
 
 bool SubnetManager::may_touch_settled() const {
-    return std::holds_alternative<Idle>(phase_) && settled_ && settled_ == fabric_ && election_.may_write();
+    return std::holds_alternative<Idle>(phase_) && settled_ && settled_ == fabric_ && election_.may_write() &&
+           !in_doubt_;
 }
 
 ProgramInput SubnetManager::begin_short_run(RunScope scope, base::Instant now) {

@@ -218,7 +218,7 @@ bool SubnetManager::may_order() const {
                       std::any_of(port_orders_.begin(), port_orders_.end(),
                                   [](const auto& order) { return order.second == PortOrder::enable; });
     return std::holds_alternative<Idle>(phase_) && !port_orders_.empty() && seen && fabric_ &&
-           election_.may_write() && mads_.room() > 0;
+           election_.may_write() && !in_doubt_ && mads_.room() > 0;
 }
 
 /// Ports to be disabled or enabled, one by one, between sweeps.

@@ -62,6 +62,8 @@ std::vector<std::uint32_t> SubnetManager::unknown_tables() {
                 // If it was reset before our last tables came, it holds them, and LinearFDBTop will bring
                 // them into force.
                 unreadable_.insert(node.guid());
+                strange_mft_.insert(node.guid());
+                groups_programmed_.erase(node.guid());
             }
             continue;  // overwritten whole
         }
@@ -79,19 +81,22 @@ std::vector<std::uint32_t> SubnetManager::unknown_tables() {
     return unknown;
 }
 
-/// What is known of a switch is known by its GUID. Where two devices had one, or the switch has come, or none
-/// of its cables is where it was, it may be another device than the one that acknowledged.
+/// What is known of a switch is known by its GUID, since it was set up. Where two devices had one, or the
+/// switch has come, or none of its cables is where it was, it may be another device than the one that
+/// acknowledged.
 void SubnetManager::doubt_other_devices() {
-    if (!fabric_) {
+    if (!settled_) {
         return;
     }
+    const bool all =
+        !extent_ || settled_ != fabric_;      // looks in between set nothing up, and may have met another
     std::map<mad::Guid, const Node*> before;  // of those that were looked at
     for (const std::uint32_t index : view_->switch_nodes) {
-        if (!extent_ || std::binary_search(extent_->nodes.begin(), extent_->nodes.end(), index)) {
+        if (all || std::binary_search(extent_->nodes.begin(), extent_->nodes.end(), index)) {
             before.emplace(working_->nodes[index].guid(), nullptr);
         }
     }
-    for (const Node& node : fabric_->nodes) {
+    for (const Node& node : settled_->nodes) {
         if (const auto found = before.find(node.guid()); found != before.end()) {
             found->second = &node;
         }
@@ -101,10 +106,12 @@ void SubnetManager::doubt_other_devices() {
         const auto then = before.find(node.guid());
         const bool same =
             then == before.end() ||
-            (then->second != nullptr && has_a_cable_of(*working_, node, *fabric_, *then->second) &&
-             !is_contested(*fabric_, node.guid()) && !is_contested(*working_, node.guid()));
+            (then->second != nullptr && has_a_cable_of(*working_, node, *settled_, *then->second) &&
+             !is_contested(*settled_, node.guid()) && !is_contested(*working_, node.guid()));
         if (!same) {
             programmed_.erase(node.guid());
+            survey_.forget(node.guid());
+            lanes_acknowledged_.erase(node.guid());
         }
     }
 }

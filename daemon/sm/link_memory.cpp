@@ -9,6 +9,9 @@ HoldDown::Subject subject_of(fabric::PortId port) {
 }
 
 void LinkMemory::note_speaker(fabric::PortId port, fabric::PortId speaker, const HoldDown& gates) {
+    if (!gates.knows(subject_of(port))) {
+        return;  // thousands in one look: the gates are taken, and nothing is held against it
+    }
     speakers_.insert_or_assign(port, speaker);
     if (speakers_.size() > HoldDown::kSubjectsMax) {
         std::erase_if(speakers_, [&](const auto& item) { return !gates.knows(subject_of(item.first)); });

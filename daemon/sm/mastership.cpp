@@ -354,9 +354,14 @@ void SubnetManager::act_on(const Election::Step& step, base::Instant now, Effect
     }
 }
 
-/// Reading can begin anew at any time; what is being written is written to its end.
+/// Reading and reckoning can begin anew at any time; what is being written is written to its end.
 void SubnetManager::abandon_look(const std::string& why, base::Instant now, Effects& out) {
-    if (std::holds_alternative<LightSweep>(phase_) || std::holds_alternative<Discovery>(phase_)) {
+    const bool reckons =
+        std::holds_alternative<TableReader>(phase_) || std::holds_alternative<Routing>(phase_);
+    if (reckons) {
+        fabric_ = working_;  // the plans were made for it
+    }
+    if (reckons || std::holds_alternative<LightSweep>(phase_) || std::holds_alternative<Discovery>(phase_)) {
         finish_sweep("abandoned: " + why, now, out);
     }
 }

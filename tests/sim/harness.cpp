@@ -169,6 +169,15 @@ void Lab::tell(const std::function<void(sm::SubnetManager&, base::Instant, sm::E
     execute(effects);
 }
 
+void Lab::answer_routes() {
+    routes_wait = false;
+    sm::Effects effects;
+    for (sm::ComputeRoutes& job : std::exchange(waiting_routes_, {})) {
+        effects.emplace_back(std::move(job));
+    }
+    execute(effects);
+}
+
 void Lab::request_sweep(sm::SweepScope scope) {
     sm::Effects effects;
     sm->request_sweep(scope, "test", now, effects);
@@ -194,6 +203,10 @@ void Lab::execute(sm::Effects& effects) {
                 },
                 [&](sm::ComputeRoutes& e) {
                     ++routings;
+                    if (routes_wait) {
+                        waiting_routes_.push_back(std::move(e));
+                        return;
+                    }
                     sm->on_routes(e.epoch, routing::route(e.view->topology, e.previous.get(), e.options), now,
                                   effects);
                 },

@@ -88,6 +88,8 @@ public:
     void drain(const fabric::Drain& element);
     void undrain(const fabric::Drain& element);
     /// Anything else that it can be told.
+    /// What was asked while `routes_wait` was set, and from here on at once.
+    void answer_routes();
     void tell(const std::function<void(sm::SubnetManager&, base::Instant, sm::Effects&)>& what);
 
     void add_actor(Actor& actor);
@@ -135,6 +137,7 @@ public:
     sim::Simulator::Observer on_mad;
     /// Sees, and may spoil, each MAD on its way to the SM; false: it is lost.
     std::function<bool(mad::WireMad&)> on_deliver;
+    bool routes_wait = false;  ///< routes are answered by answer_routes() only
 
 private:
     /// What labs on one fabric share.
@@ -146,6 +149,7 @@ private:
         std::vector<Actor*> actors;
     };
     std::shared_ptr<Shared> shared_;
+    std::vector<sm::ComputeRoutes> waiting_routes_;
 
 public:
     sim::Simulator& sim;

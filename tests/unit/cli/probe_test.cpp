@@ -98,6 +98,16 @@ TEST(ProbePlan, WhatPeopleRead) {
     EXPECT_NE(few.out.find("more (--json has all)"), std::string::npos) << few.out;
 }
 
+// Tables in force come as a dump, and dumps do not say which SL a path has: 0 would be a guess.
+TEST(ProbePlan, ADumpOfTablesKnowsNoSls) {
+    const std::string folder = testing::TempDir() + "probe-dump";
+    ASSERT_EQ(run_cli({"plan", kTree, "--engine", "ftree", "--dump", folder}).code, 0);
+    const json plan = probe_of({kTree, "--engine", "file", "--lfts", folder + "/opensm-lfts.dump"});
+    ASSERT_FALSE(plan["flows"].empty());
+    EXPECT_TRUE(plan["flows"][0]["sl"].is_null());
+    EXPECT_FALSE(probe_of({kTree})["flows"][0]["sl"].is_null());
+}
+
 TEST(ProbePlan, WrongWordsAreUsageErrors) {
     EXPECT_EQ(run_cli({"probe"}).code, 2);
     EXPECT_EQ(run_cli({"probe", "plan"}).code, 2);

@@ -22,13 +22,29 @@ TEST(CommandIntake, WhatDoesNotFitIsRefusedAndSaid) {
         ASSERT_TRUE(intake.take(command(i)));
     }
     EXPECT_FALSE(intake.take(command(5000)));
-    EXPECT_TRUE(intake.take(command(7))) << "that one waits: it will do for both";
+    EXPECT_TRUE(intake.take(command(CommandIntake::kWaitingMax - 1))) << "the last one will do for both";
     std::vector<core::Event> batch;
     events.drain(batch);
     EXPECT_EQ(batch.size(), CommandIntake::kWaitingMax) << "each once";
     intake.done(command(7));
     EXPECT_TRUE(intake.take(command(5000)));
     EXPECT_FALSE(intake.take(command(7)));
+}
+
+// Set, cleared and set again before the loop has looked: set in the end.
+TEST(CommandIntake, WhatWasUndoneInBetweenIsDoneAgain) {
+    base::Mailbox<core::Event> events{16};
+    CommandIntake intake(events);
+    for (const std::uint64_t number : {1, 2, 1, 1}) {
+        EXPECT_TRUE(intake.take(command(number)));
+    }
+    std::vector<core::Event> batch;
+    events.drain(batch);
+    EXPECT_EQ(batch.size(), 3U);
+    intake.done(command(1));
+    EXPECT_TRUE(intake.take(command(1))) << "one of the two still waits";
+    events.drain(batch);
+    EXPECT_TRUE(batch.empty());
 }
 
 TEST(CommandIntake, AFullMailboxRefusesToo) {

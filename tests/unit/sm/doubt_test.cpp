@@ -117,6 +117,22 @@ TEST_F(Doubt, ALookEndsWhenAnotherMasterIsHeard) {
     EXPECT_NE(lines.find("abandoned: h5"), std::string::npos) << lines;
 }
 
+// Nor is written what was being reckoned when that one was heard.
+TEST_F(Doubt, RoutesThatComeAfterAnotherMasterWasHeardAreNotWritten) {
+    Rival rival(lab, "h5", mad::SmState::master);
+    const auto client = lab.sim.join("h5", 0, [](mad::WireMad&&) {}).value();
+    lab.routes_wait = true;
+    const std::uint64_t before = lab.routings;
+    lab.inject("link-down spine1/1");
+    ASSERT_TRUE(lab.run_until([&] { return lab.routings > before; }, seconds{5}));
+    lab.forget_counts();
+    ask_as_master(lab, client);
+    ASSERT_TRUE(lab.run_until([&] { return lab.sm->role() == Role::contested; }, seconds{1}));
+    lab.answer_routes();
+    lab.advance(seconds{1});
+    EXPECT_EQ(lab.own_sets(), 0U);
+}
+
 // A port that refused its LID does not keep it reserved: the one that has it stays.
 TEST(Doubts, ALidThatWasNotTakenIsNobodys) {
     Lab lab(t2(), at("h1"));

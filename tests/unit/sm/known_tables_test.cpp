@@ -72,6 +72,18 @@ TEST_F(KnownTables, ASwitchElsewhereIsReadAnew) {
     EXPECT_EQ(wrong(lab), "");
 }
 
+// Looks that saw only our own port say nothing of the switches that come back with the cable.
+TEST_F(KnownTables, OurOwnCableIsNoReasonToReadAnything) {
+    lab.inject("link-down h1/1");
+    lab.advance(seconds{30});
+    EXPECT_EQ(lab.sm->mode(), fabric::SmMode::port_down);
+    lab.forget_counts();
+    lab.inject("link-up h1/1");
+    ASSERT_TRUE(lab.run_until_up(seconds{30}));
+    EXPECT_EQ(lab.gets(Attribute::linear_forwarding_table), 0U);
+    EXPECT_EQ(wrong(lab), "");
+}
+
 // The whole of the row is not needed to know a switch again: one cable is.
 TEST_F(KnownTables, ASwitchThatKeepsACableIsNotReadAgain) {
     lab.inject("link-down spine1/1");
