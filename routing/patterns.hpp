@@ -24,8 +24,7 @@ enum class Pattern : std::uint8_t {
     /// made of (Zahavi, JPDC 72, 2012). `hosts` in their usual order give the figure that routing aims at.
     shift,
     /// End port i sends to i + 1, the last to the first, and nothing else: what ring algorithms (all-reduce
-    /// of
-    /// training jobs) do in every step. One pattern; `hosts` in the order of ranks.
+    /// of training jobs) do in every step. One pattern; `hosts` are the ranks in their order.
     ring,
     /// Random permutations; who would send to itself is silent.
     permutation,

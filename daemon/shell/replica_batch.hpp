@@ -18,7 +18,7 @@ namespace ibf::shell {
 
 class IncomingBatch {
 public:
-    /// Of one batch, as octets and as records. The tables of 1,000 switches are 50 MB.
+    /// Of one batch, as octets and as records. The tables of 1,000 switches are 50 MB, 100 with SLs.
     static constexpr std::size_t kBytesMax = std::size_t{1} << 30U;
 
     struct Whole {

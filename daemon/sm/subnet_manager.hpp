@@ -3,7 +3,7 @@
 // A pure machine: MADs, answers, route results, commands and the time come in; Effects go out. A sweep is
 // reconciliation (observe - plan - write what differs) in phases that are values; aborting one destroys it.
 // Requests for sweeps merge by scope, each with its own time; one that arrives in mid-sweep waits. A look at
-// everything answers all of them.
+// everything that was asked for answers all of them.
 //
 // Guard: nothing is written until every port with IsSM has been asked and the election (election.hpp) has
 // made this SM the master, nor while another one is, or may be. The mode says so.
