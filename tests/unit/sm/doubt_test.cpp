@@ -123,7 +123,7 @@ TEST_F(Doubt, RoutesThatComeAfterAnotherMasterWasHeardAreNotWritten) {
     const auto client = lab.sim.join("h5", 0, [](mad::WireMad&&) {}).value();
     lab.routes_wait = true;
     const std::uint64_t before = lab.routings;
-    lab.inject("link-down spine1/1");
+    lab.inject("link-down spine2/1");
     ASSERT_TRUE(lab.run_until([&] { return lab.routings > before; }, seconds{5}));
     lab.forget_counts();
     ask_as_master(lab, client);
