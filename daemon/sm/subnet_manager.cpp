@@ -414,8 +414,7 @@ void SubnetManager::forget_untaken_lids(Effects& out) {
         return;
     }
     for (const Node& node : working_->nodes) {
-        const std::size_t end = node.is_switch() ? 1 : node.ports.size();
-        for (std::size_t p = node.is_switch() ? 0 : 1; p < end; ++p) {
+        for (auto [p, end] = fabric::addressed_ports(node); p < end; ++p) {
             const mad::PortNum port{static_cast<std::uint8_t>(p)};
             const auto planned = lids_.find(fabric::lid_owner(node, port));
             if (planned != lids_.end() && fabric::lids_of(node, port) == planned->second) {

@@ -146,6 +146,8 @@ MUTATIONS = [
           "election_.may_write() && !in_doubt ?", "election_.may_write() ?", "look.cpp"),
     doubt("look-goes-on", "a look that began before another master was heard goes on",
           "        abandon_look(why, now, out);  // what", "        // what", "mastership.cpp"),
+    doubt("reckoning-goes-on", "routes that were being reckoned when another master was heard are written",
+          "if (reckons || std::holds", "if (std::holds", "mastership.cpp"),
     doubt("orphans-believed", "a standby without a master is nothing to look twice for",
           "if (!orphans || std::exchange(orphans_met_, true)) {", "if (!orphans || std::exchange(orphans_met_, true) || orphans) {", "guard.cpp"),
     doubt("heir-must-wait", "an heir that looks before it takes mastership is taken for one that refused",
@@ -156,6 +158,8 @@ MUTATIONS = [
           "if (written_.contains(node.guid())) {", "if (!written_.contains(node.guid())) {", "known_tables.cpp"),
     doubt("name-is-all", "a switch with the GUID of another one is taken for that",
           "        if (!same) {", "        if (!same && then == before.end()) {", "known_tables.cpp"),
+    doubt("own-cable-forgets", "a look that saw our own port only counts as one at the switches",
+          "for (const Node& node : settled_->nodes) {", "for (const Node& node : fabric_->nodes) {", "known_tables.cpp"),
     doubt("namesakes-unasked", "of two with one GUID the one that was believed is believed for ever",
           "    ask_namesakes();\n    if (!ask_silent) {", "    if (!ask_silent) {", "light_sweep.cpp"),
 ]
