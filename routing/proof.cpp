@@ -221,18 +221,6 @@ public:
         return judge();
     }
 
-    /// What both tables together need, where the new ones were proven by themselves.
-    std::vector<ChannelStep> ring_with(const Proof& proven) {
-        if (!may_carry_over()) {
-            return {};
-        }
-        carry_links();
-        for (std::size_t i = 0; i < fresh_->waits.size(); ++i) {
-            fresh_->waits[i] |= proven.waits[i];
-        }
-        return steps_of(cycle_of(now(), fresh_->waits));
-    }
-
 private:
     [[nodiscard]] const Skeleton& now() const { return fresh_->skeleton; }
     [[nodiscard]] std::uint8_t port(std::uint32_t at, std::uint32_t lid) const {
@@ -660,6 +648,7 @@ private:
             out.verdict.pairs_checked += now().owners[lid].port != 0 ? now().switches.size() - 1 : 0;
             out.verdict.switch_pairs_unreachable += fresh_->lost[lid];
         }
+        out.mixture_seen = true;
         out.proof = std::move(fresh_);
         return out;
     }
@@ -729,11 +718,7 @@ Proven prove(const Topology& topology, const Routes& routes, const Proof* before
             return std::move(*proven);
         }
     }
-    Proven out = prove_whole(topology, routes, threads);
-    if (before != nullptr && out.proof) {
-        out.verdict.transit_loop = Change(topology, routes, *before).ring_with(*out.proof);
-    }
-    return out;
+    return prove_whole(topology, routes, threads);
 }
 
 std::optional<Proven> prove_change(const Topology& topology, const Routes& routes, const Proof& before) {

@@ -13,9 +13,8 @@
 //
 // Limits: one lane; every switch with a LID, all in one piece; no new switch, and none that has its first
 // host. Beyond them, or where anything fails, prove_change() says nothing, and the full proof finds what it
-// is; then of old and new tables together only what each needs is looked at. Tables of several lanes are
-// proven whole, and nothing is said about their mix with older ones. From Topology and Routes alone, as the
-// rest of the verifier: what engines remember is no part of it.
+// is; their mix with older tables is mixture.hpp's then. From Topology and Routes alone, as the rest of the
+// verifier: what engines remember is no part of it.
 #pragma once
 
 #include <memory>
@@ -28,9 +27,10 @@ namespace ibf::routing {
 struct Proven {
     Verdict verdict;
     std::shared_ptr<const Proof> proof;  ///< for the next one; null where it could not begin with this
+    bool mixture_seen = false;           ///< with the tables of `before`: Verdict::transit_loop says it
 };
 
-/// The verdict of verify(), and what old and new tables together could come to (Verdict::transit_loop).
+/// The verdict of verify(), and, where mixture_seen, what old and new tables together may come to.
 /// `before`: of the tables in force; null: there are none, or nothing is known of them.
 [[nodiscard]] Proven prove(const Topology& topology, const Routes& routes, const Proof* before,
                            unsigned threads);

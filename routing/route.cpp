@@ -13,6 +13,7 @@
 #include "routing/ftree.hpp"
 #include "routing/lash.hpp"
 #include "routing/minhop.hpp"
+#include "routing/mixture.hpp"
 #include "routing/nue.hpp"
 #include "routing/proof.hpp"
 #include "routing/routes.hpp"
@@ -240,6 +241,7 @@ EngineTrial try_engine(const std::string& engine, const Topology& topology, cons
     Proven proven =
         prove(topology, *routes, previous != nullptr ? previous->proof.get() : nullptr, options.threads);
     tried.verdict = std::move(proven.verdict);
+    tried.mixture_seen = proven.mixture_seen;
     routes->proof = std::move(proven.proof);
     tried.attempt.verify_seconds = tried.verdict.seconds;
     if (!serves_the_rest(engine, topology, tried.verdict)) {
@@ -249,14 +251,30 @@ EngineTrial try_engine(const std::string& engine, const Topology& topology, cons
     return tried;
 }
 
+std::vector<ChannelStep> ring_in_transit(const Topology& topology, const EngineTrial& tried,
+                                         const Routes* previous, const Routes& in_force, unsigned threads) {
+    // What the proof of a change looks at is more than there is: no ring there, none here.
+    const bool seen = tried.mixture_seen && tried.verdict.transit_loop.empty() && previous != nullptr &&
+                      (previous == &in_force || same_entries(in_force, *previous));
+    if (seen || (same_entries(in_force, tried.routes) && same_lanes(in_force, tried.routes))) {
+        return {};
+    }
+    return mixed_ring(topology, in_force, tried.routes, threads);
+}
+
 base::Result<RouteOutcome> route(const Topology& topology, const Routes* previous,
-                                 const RouteOptions& options) {
+                                 const RouteOptions& options, const Routes* in_force) {
+    const Routes* held = in_force != nullptr ? in_force : previous;
     RouteOutcome outcome;
     std::string reasons;
     for (const std::string& engine : chain_of(options)) {
         EngineTrial tried = try_engine(engine, topology, previous, options);
         outcome.attempts.push_back(tried.attempt);
         if (tried.attempt.refused_because.empty()) {
+            if (held != nullptr) {
+                tried.verdict.transit_loop =
+                    ring_in_transit(topology, tried, previous, *held, options.threads);
+            }
             outcome.routes = std::move(tried.routes);
             outcome.verdict = std::move(tried.verdict);
             return outcome;

@@ -175,7 +175,8 @@ struct EngineAttempt {
 /// One engine by itself: computed, proved and judged, whatever comes of it.
 struct EngineTrial {
     EngineAttempt attempt;
-    bool computed = false;  ///< there are tables: `routes` and `verdict` say something
+    bool computed = false;      ///< there are tables: `routes` and `verdict` say something
+    bool mixture_seen = false;  ///< with `previous`: Verdict::transit_loop says whether there may be a ring
     Routes routes;
     Verdict verdict;
 };
@@ -190,9 +191,15 @@ struct RouteOutcome {
 
 /// The one routing function: walks the chain, proves each result, returns the first that passes. If none of
 /// the chain passes, up/down is tried last, so a connected fabric is never left without routes. Errors:
-/// unsupported with every attempt's reason.
+/// unsupported with every attempt's reason. `in_force`: what switches hold, with its lanes, where that is not
+/// `previous`; the verdict says what it and the new tables come to together (Verdict::transit_loop).
 [[nodiscard]] base::Result<RouteOutcome> route(const Topology& topology, const Routes* previous,
-                                               const RouteOptions& options);
+                                               const RouteOptions& options, const Routes* in_force = nullptr);
+
+/// The same of one engine's tables alone: a ring that they and those in force make. Empty: none.
+[[nodiscard]] std::vector<ChannelStep> ring_in_transit(const Topology& topology, const EngineTrial& tried,
+                                                       const Routes* previous, const Routes& in_force,
+                                                       unsigned threads);
 
 /// One path, hop by hop: the switches passed with their exit ports. Errors: not_found with where it broke.
 struct PathHop {

@@ -40,6 +40,7 @@ struct PortPeer {
     std::uint8_t data_vls = 1;       ///< as LinkTraits, and so are those below
     bool throttled = false;
     std::uint32_t mbps = 0;
+    friend bool operator==(const PortPeer&, const PortPeer&) = default;
 };
 
 struct TopologySwitch {
@@ -49,6 +50,7 @@ struct TopologySwitch {
     std::uint32_t lft_cap = 0xC000;  ///< LinearFDBCap: LIDs below this can be forwarded
     std::string name;
     std::vector<PortPeer> peers;  ///< [0..num_ports]; [0] unused
+    friend bool operator==(const TopologySwitch&, const TopologySwitch&) = default;
 };
 
 struct TopologyEndPort {
@@ -60,6 +62,7 @@ struct TopologyEndPort {
     std::uint32_t switch_index = kNoIndex;   ///< attached switch; kNoIndex: back to back
     mad::PortNum switch_port{};
     std::string name;
+    friend bool operator==(const TopologyEndPort&, const TopologyEndPort&) = default;
 };
 
 struct Topology {
@@ -71,6 +74,7 @@ struct Topology {
     [[nodiscard]] std::size_t link_count() const;  ///< switch-switch and end-port links, each once
     /// The switch of that GUID; kNoIndex: there is none.
     [[nodiscard]] std::uint32_t find_switch(mad::Guid guid) const;
+    friend bool operator==(const Topology&, const Topology&) = default;
 };
 
 /// Highest unicast LID of its switches and end ports; 0: none has any.

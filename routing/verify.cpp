@@ -229,19 +229,10 @@ std::string describe_failure(const Topology& topology, const TableView& view, co
     }
 }
 
-ChannelStep describe_channel(const Topology& topology, const TableView& view, std::uint32_t channel,
-                             std::uint32_t lane) {
-    const std::uint32_t at = view.channel_switch(channel);
-    const std::uint8_t port = view.channel_port(channel);
-    const PortPeer& peer = topology.switches[at].peers[port];
-    return {switch_name(topology, at), mad::PortNum{port}, switch_name(topology, peer.index), peer.port,
-            static_cast<std::uint8_t>(lane)};
-}
-
 /// "SLs lead to VL 4 at leaf-1 (0x...) port 5, a link of 2 data lanes".
 std::string describe_lane_fault(const Topology& topology, const TableView& view, std::uint32_t channel,
                                 std::uint8_t lane) {
-    const ChannelStep step = describe_channel(topology, view, channel, lane);
+    const ChannelStep step = channel_step(topology, view, channel, lane);
     const PortPeer& peer = topology.switches[view.channel_switch(channel)].peers[view.channel_port(channel)];
     return fmt::format("packets would leave {} port {} on VL {}, but the link to {} has {} data lane{}",
                        step.node, step.port, lane, step.peer, peer.data_vls, peer.data_vls == 1 ? "" : "s");
@@ -370,7 +361,7 @@ Verdict examine(const Topology& topology, const Routes& given, const std::vector
     }
     for (const std::uint32_t vertex : find_cycle(view, dependencies)) {
         verdict.credit_loop.push_back(
-            describe_channel(topology, view, vertex / dependencies.lanes(), vertex % dependencies.lanes()));
+            channel_step(topology, view, vertex / dependencies.lanes(), vertex % dependencies.lanes()));
     }
     verdict.credit_loop_free = verdict.credit_loop.empty();
     verdict.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

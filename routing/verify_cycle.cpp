@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include <fmt/format.h>
+
 namespace ibf::routing {
 
 void Dependencies::merge(const Dependencies& other) {
@@ -124,6 +126,17 @@ std::vector<std::uint32_t> find_cycle(const TableView& view, const Dependencies&
         return {};
     }
     return shortest_cycle(successors, vertices, on_a_cycle(successors, left));
+}
+
+ChannelStep channel_step(const Topology& topology, const TableView& view, std::uint32_t channel,
+                         std::uint32_t lane) {
+    const auto name = [&](std::uint32_t at) {
+        return fmt::format("{} ({})", topology.switches[at].name, topology.switches[at].guid);
+    };
+    const std::uint32_t at = view.channel_switch(channel);
+    const std::uint8_t port = view.channel_port(channel);
+    const PortPeer& peer = topology.switches[at].peers[port];
+    return {name(at), mad::PortNum{port}, name(peer.index), peer.port, static_cast<std::uint8_t>(lane)};
 }
 
 }  // namespace ibf::routing

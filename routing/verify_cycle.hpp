@@ -40,4 +40,8 @@ private:
 /// if there is none.
 [[nodiscard]] std::vector<std::uint32_t> find_cycle(const TableView& view, const Dependencies& dependencies);
 
+/// For people: "leaf-1 (0x...)" port 5, and where it leads.
+[[nodiscard]] ChannelStep channel_step(const Topology& topology, const TableView& view, std::uint32_t channel,
+                                       std::uint32_t lane);
+
 }  // namespace ibf::routing

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "mad/codec.hpp"
 
@@ -168,6 +169,127 @@ private:
     std::vector<std::uint32_t> place_;  ///< by node: index of the switch, or of its first end port
 };
 
+/// Writes what changed between nodes that stay into a view of before.
+class ViewPatcher {
+public:
+    ViewPatcher(const TopologyView& before, const Fabric& fabric) : fabric_(fabric), view_(before) {}
+
+    std::optional<TopologyView> patch(const std::vector<std::uint32_t>& nodes) {
+        const bool told = std::all_of(nodes.begin(), nodes.end(), [this](std::uint32_t node) {
+            return fabric_.nodes[node].is_switch() ? patch_switch(node) : patch_end_ports(node);
+        });
+        return told ? std::optional(std::move(view_)) : std::nullopt;
+    }
+
+private:
+    using Kind = routing::PortPeer::Kind;
+
+    [[nodiscard]] std::uint32_t switch_at(std::uint32_t node) const {
+        return view_.topology.find_switch(fabric_.nodes[node].guid());
+    }
+    /// kNoIndex: it is not among those that had a link.
+    [[nodiscard]] std::uint32_t end_port_at(PortRef end) const {
+        const auto key = [this](PortRef at) { return std::pair(fabric_.nodes[at.node].guid(), at.port); };
+        const auto found = std::ranges::lower_bound(view_.end_ports, key(end), {}, key);
+        return found != view_.end_ports.end() && *found == end
+                   ? static_cast<std::uint32_t>(found - view_.end_ports.begin())
+                   : routing::kNoIndex;
+    }
+
+    bool patch_switch(std::uint32_t n) {
+        const Node& node = fabric_.nodes[n];
+        const std::uint32_t at = switch_at(n);
+        if (at == routing::kNoIndex || view_.switch_nodes[at] != n) {
+            return false;
+        }
+        routing::TopologySwitch& item = view_.topology.switches[at];
+        if (item.num_ports != node.info.num_ports || item.peers.size() != node.ports.size()) {
+            return false;
+        }
+        item.name = node.description;
+        item.lft_cap = node.switch_info ? node.switch_info->linear_fdb_cap : 0;
+        for (std::size_t p = 1; p < node.ports.size(); ++p) {
+            if (!plug({n, mad::PortNum{static_cast<std::uint8_t>(p)}}, at)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /// Hosts that come or go, or move, are another list of end ports: not told here.
+    bool plug(PortRef here, std::uint32_t at) {
+        auto& switches = view_.topology.switches;
+        routing::PortPeer& entry = switches[at].peers[here.port.value()];
+        const PortRef there = fabric_.port(here).peer;
+        const bool leads = routable(fabric_, here);
+        const bool to_switch = leads && there != here && fabric_.nodes[there.node].is_switch();
+        if (leads && !fabric_.nodes[there.node].is_switch()) {
+            const std::uint32_t end = end_port_at(there);
+            if (entry.kind != Kind::end_port || entry.index != end) {
+                return false;
+            }
+            entry = peer_of(here, Kind::end_port, end, there.port);
+            return true;
+        }
+        if (entry.kind == Kind::end_port) {
+            return false;
+        }
+        if (entry.kind == Kind::switch_) {
+            routing::PortPeer& other = switches[entry.index].peers[entry.port.value()];
+            if (other.kind == Kind::switch_ && other.index == at && other.port == here.port) {
+                other = {};
+            }
+            switches[at].peers[here.port.value()] = {};
+        }
+        if (to_switch) {
+            const std::uint32_t next = switch_at(there.node);
+            if (next == routing::kNoIndex) {
+                return false;
+            }
+            switches[at].peers[here.port.value()] = peer_of(here, Kind::switch_, next, there.port);
+            switches[next].peers[there.port.value()] = peer_of(here, Kind::switch_, at, here.port);
+        }
+        return true;
+    }
+
+    bool patch_end_ports(std::uint32_t n) {
+        const Node& node = fabric_.nodes[n];
+        for (std::size_t p = 1; p < node.ports.size(); ++p) {
+            const PortRef here{n, mad::PortNum{static_cast<std::uint8_t>(p)}};
+            const std::uint32_t end = end_port_at(here);
+            if (routable(fabric_, here) != (end != routing::kNoIndex)) {
+                return false;
+            }
+            if (end == routing::kNoIndex) {
+                continue;
+            }
+            routing::TopologyEndPort& item = view_.topology.end_ports[end];
+            const PortRef there = node.ports[p].peer;
+            const std::uint32_t at =
+                fabric_.nodes[there.node].is_switch() ? switch_at(there.node) : routing::kNoIndex;
+            if (item.port_guid != node.ports[p].guid || item.switch_index != at ||
+                (at != routing::kNoIndex && item.switch_port != there.port)) {
+                return false;
+            }
+            item.name = node.description;
+            if (at != routing::kNoIndex) {
+                view_.topology.switches[at].peers[there.port.value()] =
+                    peer_of(there, Kind::end_port, end, here.port);
+            }
+        }
+        return true;
+    }
+
+    [[nodiscard]] routing::PortPeer peer_of(PortRef here, Kind kind, std::uint32_t index,
+                                            mad::PortNum port) const {
+        const routing::LinkTraits traits = traits_of(fabric_, std::min(here, fabric_.port(here).peer));
+        return {kind, port, index, traits.data_vls, traits.throttled, traits.mbps};
+    }
+
+    const Fabric& fabric_;
+    TopologyView view_;
+};
+
 }  // namespace
 
 std::string_view to_string(IsolationReason reason) {
@@ -257,6 +379,11 @@ mad::Guid lid_owner(const Node& node, mad::PortNum port) {
 
 TopologyView topology_of(const Fabric& fabric, const LidMap& lids) {
     return ViewBuilder(fabric, lids).build();
+}
+
+std::optional<TopologyView> topology_after(const TopologyView& before, const Fabric& fabric,
+                                           const std::vector<std::uint32_t>& nodes) {
+    return ViewPatcher(before, fabric).patch(nodes);
 }
 
 }  // namespace ibf::fabric

@@ -147,4 +147,10 @@ using LidMap = std::map<mad::Guid, mad::LidRange>;
 
 [[nodiscard]] TopologyView topology_of(const Fabric& fabric, const LidMap& lids);
 
+/// The same from an earlier view, at a fraction of the cost, where nothing but these nodes and their cables
+/// differs: the same nodes in the same places, with the same LIDs, and all other ports as usable as they
+/// were. nullopt: hosts came, went or moved, or a device is another one.
+[[nodiscard]] std::optional<TopologyView> topology_after(const TopologyView& before, const Fabric& fabric,
+                                                         const std::vector<std::uint32_t>& nodes);
+
 }  // namespace ibf::fabric

@@ -9,7 +9,7 @@ namespace ibf::shell {
 namespace {
 
 core::RoutesReady answer(const sm::ComputeRoutes& job) {
-    return {job.epoch, routing::route(job.view->topology, job.previous.get(), job.options)};
+    return {job.epoch, sm::carry_out(job)};
 }
 
 core::RebalanceReady answer(const sm::Rebalance& job) {

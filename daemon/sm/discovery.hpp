@@ -92,6 +92,7 @@ public:
             nodes;                    ///< with a port that was read, or whose cable is another; ascending
         std::vector<mad::Guid> gone;  ///< nodes of the previous fabric that are not in this one
         bool same_owners = true;      ///< the same ports have, or are to have, a LID
+        bool all_usable = true;       ///< no port of the previous fabric had been left out
     };
     struct Result {
         fabric::Fabric fabric;

@@ -38,6 +38,7 @@ void Discovery::begin_with_previous() {
     for (std::uint32_t n = 0; n < fabric_.nodes.size(); ++n) {
         Node& node = fabric_.nodes[n];
         for (Port& port : node.ports) {
+            extent_.all_usable = extent_.all_usable && port.usable;
             port.usable =
                 true;  // likewise: who refused its set-up is asked again, who was left out is judged anew
         }

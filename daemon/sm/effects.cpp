@@ -32,6 +32,10 @@ struct Line {
 
 }  // namespace
 
+base::Result<routing::RouteOutcome> carry_out(const ComputeRoutes& job) {
+    return routing::route(job.view->topology, job.previous.get(), job.options, job.in_force.get());
+}
+
 std::string to_line(const Effect& effect) {
     return std::visit(Line{}, effect);
 }

@@ -27,7 +27,9 @@ struct ComputeRoutes {
     std::shared_ptr<const fabric::TopologyView> view;
     std::shared_ptr<const routing::Routes> previous;
     routing::RouteOptions options;
+    std::shared_ptr<const routing::Routes> in_force;  ///< what switches hold; null: nothing is known of it
 };
+[[nodiscard]] base::Result<routing::RouteOutcome> carry_out(const ComputeRoutes& job);
 /// Answered by the event RebalanceReady with the same question. Nobody waits for it.
 struct Rebalance {
     std::uint32_t question = 0;

@@ -96,6 +96,7 @@ void SubnetManager::end_hold_reading(base::Instant now, Effects& out) {
     }
     view_ = std::make_shared<fabric::TopologyView>(fabric::topology_of(*working_, lids_));
     view_fabric_ = working_;
+    view_by_plan_ = false;
     fabric_ = working_;
     ++settled_sweeps_;  // the SA is to know who is there
     const std::size_t unknown_before = sls_unknown_;

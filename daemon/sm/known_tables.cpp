@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "daemon/sm/subnet_manager.hpp"
+#include "routing/verify_lanes.hpp"
 
 namespace ibf::sm {
 namespace {
@@ -122,6 +123,39 @@ bool SubnetManager::trusts_stored(const Node& node) const {
            node.switch_info->linear_fdb_top == stored->second.linear_fdb_top &&
            !node.switch_info->port_state_change && stored_sm_lid_ != mad::kLidNone &&
            node.ports[0].info.sm_lid == stored_sm_lid_;
+}
+
+/// Of whatever engine: entries that ours would allow may stay.
+std::shared_ptr<const routing::Routes> SubnetManager::tables_in_force() const {
+    auto found = std::make_shared<routing::Routes>();
+    for (const auto& [guid, known] : programmed_) {
+        if (known.row) {
+            found->switch_guids.push_back(guid);
+            found->rows.push_back(known.row);
+        }
+    }
+    return found->rows.empty() ? nullptr : found;
+}
+
+/// And the lanes that `said` gives the same switches.
+std::shared_ptr<const routing::Routes> SubnetManager::tables_held(const routing::Routes* said) const {
+    auto rows = tables_in_force();
+    if (!rows || said == nullptr || routing::single_lane(*said)) {
+        return rows;
+    }
+    auto held = std::make_shared<routing::Routes>(*rows);
+    const auto find = [&](mad::Guid guid, const auto& items) {
+        const auto found = std::lower_bound(said->switch_guids.begin(), said->switch_guids.end(), guid);
+        const auto place = static_cast<std::size_t>(found - said->switch_guids.begin());
+        using Item = typename std::decay_t<decltype(items)>::value_type;
+        return found != said->switch_guids.end() && *found == guid && place < items.size() ? items[place]
+                                                                                           : Item{};
+    };
+    for (const mad::Guid guid : held->switch_guids) {
+        held->sls.push_back(find(guid, said->sls));
+        held->lane_maps.push_back(find(guid, said->lane_maps));
+    }
+    return held;
 }
 
 }  // namespace ibf::sm

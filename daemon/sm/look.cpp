@@ -179,6 +179,7 @@ void SubnetManager::end_discovery(base::Instant now, Effects& out) {
         fabric_ = working_;
         view_ = std::make_shared<fabric::TopologyView>(fabric::topology_of(*fabric_, {}));
         view_fabric_ = fabric_;
+        view_by_plan_ = false;
         return finish_sweep(role_text_, now, out);
     }
     assign(now, out);

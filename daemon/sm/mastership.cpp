@@ -296,18 +296,6 @@ bool SubnetManager::inherits() const {
     return info.sm_lid != mad::kLidNone && info.lid != mad::kLidNone && info.sm_lid != info.lid;
 }
 
-/// Of whatever engine: entries that ours would allow may stay.
-std::shared_ptr<const routing::Routes> SubnetManager::tables_in_force() const {
-    auto found = std::make_shared<routing::Routes>();
-    for (const auto& [guid, known] : programmed_) {
-        if (known.row) {
-            found->switch_guids.push_back(guid);
-            found->rows.push_back(known.row);
-        }
-    }
-    return found->rows.empty() ? nullptr : found;
-}
-
 void SubnetManager::act_on(const Election::Step& step, base::Instant now, Effects& out) {
     if (step.from != step.to) {
         heard_.clear();

@@ -52,6 +52,9 @@ Programmer::Programmer(ProgramInput input) : input_(std::move(input)) {
             ++blocks_missing_[write.switch_index];
         }
     }
+    for (const MftRow& row : input_.groups) {
+        multicast_top_ = row.empty() ? multicast_top_ : std::max(multicast_top_, row.rbegin()->first);
+    }
     if (!input_.groups.empty()) {
         groups_plan_ =
             plan_mfts(input_.view->topology, input_.groups_in_force, input_.groups, input_.groups_unknown);
@@ -215,7 +218,7 @@ std::optional<mad::Request> Programmer::switch_info_request(std::uint32_t index)
     set.linear_fdb_top = top_for(node);
     set.life_time = input_.config->packet_life_time;
     if (no_multicast) {
-        set.multicast_fdb_top = multicast_top();
+        set.multicast_fdb_top = multicast_top_;
     }
     set.port_state_change = clear;
     const mad::SwitchInfo& now = *node.switch_info;
@@ -406,15 +409,6 @@ void Programmer::on_mft(PortRef ref, const Completion& completion) {
     }
 }
 
-/// The highest MLID that any switch forwards.
-std::uint16_t Programmer::multicast_top() const {
-    std::uint16_t top = mad::kMulticastTopNone;
-    for (const MftRow& row : input_.groups) {
-        top = row.empty() ? top : std::max(top, row.rbegin()->first);
-    }
-    return top;
-}
-
 /// Whether a block lies behind the end of its switch's table.
 bool Programmer::beyond_table(const MftWrite& write) const {
     const Node& node = input_.fabric->nodes[input_.view->switch_nodes[write.switch_index]];
@@ -489,7 +483,7 @@ std::set<mad::Guid> Programmer::mft_emptied() const {
     for (const Node& node : input_.fabric->nodes) {
         const bool done = node.is_switch() && node.switch_info && input_.strange_mft.contains(node.guid()) &&
                           !mft_doubtful_.contains(node.guid()) &&
-                          (!stops_multicast(node) || node.switch_info->multicast_fdb_top == multicast_top());
+                          (!stops_multicast(node) || node.switch_info->multicast_fdb_top == multicast_top_);
         if (done) {
             emptied.insert(node.guid());
         }
@@ -751,8 +745,9 @@ void Programmer::on_port_set(const Tag& tag, PortRef ref, const Completion& comp
     const mad::PortInfo asked = mad::decode_port_info(completion.request.data);
     adopt(mad::decode_port_info(completion.data), port);
     if (asked.state != PortState::no_change && port.info.state != asked.state) {
-        surprises_.push_back({ref, fmt::format("{} was asked to be {} and is {}", place(ref),
-                                               mad::to_string(asked.state), mad::to_string(port.info.state))});
+        surprises_.push_back(
+            {ref, fmt::format("{} was asked to be {} and is {}", place(ref), mad::to_string(asked.state),
+                              mad::to_string(port.info.state))});
     }
     if (tag.ask == Ask::configure && port.info.state == PortState::init) {
         mad::PortInfo arm = target_of(ref).set;

@@ -154,7 +154,6 @@ private:
     std::optional<mad::Request> next_group_block();
     void on_group_block(const Tag& tag, const mad::Completion& completion);
     [[nodiscard]] bool left_out(Stage stage) const;
-    [[nodiscard]] std::uint16_t multicast_top() const;
     std::optional<mad::Request> next_reregister();
     void on_reregister(fabric::PortRef ref, const mad::Completion& completion);
     std::optional<mad::Request> next_port();
@@ -203,7 +202,8 @@ private:
     std::set<fabric::PortRef> set_this_run_;     ///< only filled for nodes that will be rechecked
     std::uint32_t mft_block_ = 0;  ///< next one to read of the switch at the cursor, over all positions
     MftPlan groups_plan_;
-    std::set<std::uint32_t> groups_doubtful_;  ///< switches that did not take a block
+    std::uint16_t multicast_top_ = mad::kMulticastTopNone;  ///< the highest MLID that any switch forwards
+    std::set<std::uint32_t> groups_doubtful_;               ///< switches that did not take a block
     std::uint64_t mft_blocks_ = 0;
     std::set<mad::Guid> mft_doubtful_;  ///< a block could not be read or emptied
     /// Agents (agent_of) that did not answer: nothing more is asked of them.

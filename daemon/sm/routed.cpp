@@ -1,8 +1,9 @@
 #include "daemon/sm/routed.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
-#include <unordered_set>
+#include <utility>
 
 namespace ibf::sm {
 namespace {
@@ -31,18 +32,45 @@ std::vector<bool> lids_in_use(const Topology& topology) {
     return used;
 }
 
+/// GUIDs of the end ports of `before` that are not in `now`, sorted. Both come in the same order, so that
+/// those that stay need no search, unless ports have moved between nodes.
+std::vector<mad::Guid> gone_from(const Topology& before, const Topology& now) {
+    std::vector<mad::Guid> gone;
+    std::vector<mad::Guid> come;
+    auto at = now.end_ports.begin();
+    const auto place = [](const TopologyEndPort& item) { return std::pair(item.node_guid, item.port); };
+    for (const TopologyEndPort& item : before.end_ports) {
+        for (; at != now.end_ports.end() && place(*at) < place(item); ++at) {
+            come.push_back(at->port_guid);
+        }
+        if (at != now.end_ports.end() && at->port_guid == item.port_guid) {
+            ++at;
+        } else {
+            gone.push_back(item.port_guid);
+        }
+    }
+    for (; at != now.end_ports.end(); ++at) {
+        come.push_back(at->port_guid);
+    }
+    std::sort(gone.begin(), gone.end());
+    std::sort(come.begin(), come.end());
+    std::vector<mad::Guid> left;
+    std::set_difference(gone.begin(), gone.end(), come.begin(), come.end(), std::back_inserter(left));
+    return left;
+}
+
 /// The end ports of `before` that are to be kept, as they are in `now`.
 std::vector<TopologyEndPort> absent_of(const TopologyView& view, const fabric::Fabric& fabric,
                                        const Topology& before) {
     const Topology& now = view.topology;
-    std::unordered_set<std::uint64_t> present;
-    for (const TopologyEndPort& item : now.end_ports) {
-        present.insert(item.port_guid.value());
-    }
     std::vector<TopologyEndPort> absent;
     std::vector<bool> used;
+    const std::vector<mad::Guid> gone = gone_from(before, now);
     for (const TopologyEndPort& item : before.end_ports) {
-        if (present.contains(item.port_guid.value()) || item.switch_index == kNoIndex) {
+        if (gone.empty()) {
+            break;
+        }
+        if (!std::binary_search(gone.begin(), gone.end(), item.port_guid) || item.switch_index == kNoIndex) {
             continue;
         }
         const std::uint32_t at = now.find_switch(before.switches[item.switch_index].guid);

@@ -11,6 +11,7 @@
 #include "daemon/sm/routed.hpp"
 #include "daemon/sm/stored_routes.hpp"
 #include "mad/codec.hpp"
+#include "routing/mixture.hpp"
 
 namespace ibf::sm {
 namespace {
@@ -310,8 +311,8 @@ void SubnetManager::request_sweep(SweepScope scope, std::string reason, base::In
     run(now, out);
 }
 
-/// Of each scope there is one request: as soon as the soonest, for all their reasons. What waits for a look at
-/// everything neither delays one at what was touched nor makes it one of its kind.
+/// Of each scope there is one request: as soon as the soonest, for all their reasons. What waits for a look
+/// at everything neither delays one at what was touched nor makes it one of its kind.
 SubnetManager::PendingSweep& SubnetManager::want_sweep(SweepScope scope, std::string reason,
                                                        base::Instant not_before) {
     const auto full = pending_.find(SweepScope::full);
@@ -363,8 +364,7 @@ void SubnetManager::assign(base::Instant now, Effects& out) {
         settle_clients_known();
         note_lost_clients();
     }
-    view_ = std::make_shared<fabric::TopologyView>(fabric::topology_of(*working_, lids_));
-    view_fabric_ = working_;
+    renew_view();
     believe_stored_lanes();
     const std::vector<std::uint32_t> unknown = unknown_tables();
     if (unknown.empty()) {
@@ -372,6 +372,22 @@ void SubnetManager::assign(base::Instant now, Effects& out) {
     }
     begin_phase("read tables", now);
     phase_.emplace<TableReader>(working_, unknown, epoch_);
+}
+
+/// What a look at touched places found is written into the view of before, where that tells all.
+void SubnetManager::renew_view() {
+    const bool like_before = ports_kept_ && view_by_plan_ && view_fabric_ == fabric_ &&
+                             extent_->gone.empty() && extent_->all_usable &&
+                             working_->nodes.size() == fabric_->nodes.size() &&
+                             std::none_of(working_->isolations.begin(), working_->isolations.end(),
+                                          [](const fabric::Isolation& item) {
+                                              return item.reason == fabric::IsolationReason::quarantined;
+                                          });
+    auto patched = like_before ? fabric::topology_after(*view_, *working_, extent_->nodes) : std::nullopt;
+    view_ = std::make_shared<fabric::TopologyView>(patched ? std::move(*patched)
+                                                           : fabric::topology_of(*working_, lids_));
+    view_fabric_ = working_;
+    view_by_plan_ = true;
 }
 
 void SubnetManager::assign_lids(base::Instant now, Effects& out) {
@@ -456,7 +472,10 @@ void SubnetManager::end_reading(base::Instant now, Effects& out) {
 void SubnetManager::start_routing(base::Instant now, Effects& out) {
     auto on = with_absent(view_, *working_, routed_.get());
     renew_route_options();
-    if (routes_ && routed_by_ == route_options_ && routes_alike(routed_->topology, on->topology)) {
+    const bool same_question =
+        routes_ && routed_by_ == route_options_ && routes_alike(routed_->topology, on->topology);
+    auto held = tables_held(routes_ ? &routes_->routes : nullptr);
+    if (same_question && (!held || routing::same_entries(*held, routes_->routes))) {
         routes_for_ = view_;
         return start_programming(now, out);
     }
@@ -470,8 +489,9 @@ void SubnetManager::start_routing(base::Instant now, Effects& out) {
         // The tables of the last completed run, in force or not: the same question gets the same answer
         // again.
         previous = stored_routes(stored_tables_);
+        held = tables_held(previous.get());
     }
-    out.emplace_back(ComputeRoutes{epoch_, on, std::move(previous), *route_options_});
+    out.emplace_back(ComputeRoutes{epoch_, on, std::move(previous), *route_options_, std::move(held)});
     phase_.emplace<Routing>(Routing{std::move(on), route_options_});
 }
 

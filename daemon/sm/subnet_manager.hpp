@@ -172,6 +172,7 @@ private:
     void end_light(base::Instant now, Effects& out);
     void end_discovery(base::Instant now, Effects& out);
     void assign(base::Instant now, Effects& out);
+    void renew_view();
     void assign_lids(base::Instant now, Effects& out);
     void forget_untaken_lids(Effects& out);
     [[nodiscard]] std::vector<std::uint32_t> unknown_tables();
@@ -255,6 +256,7 @@ private:
     /// The fabric is as another master left it: its LIDs and tables are the ones that clients use.
     [[nodiscard]] bool inherits() const;
     [[nodiscard]] std::shared_ptr<const routing::Routes> tables_in_force() const;
+    [[nodiscard]] std::shared_ptr<const routing::Routes> tables_held(const routing::Routes* said) const;
 
     // Copies.
     void forget_stored_tables(db::Batch& whole);
@@ -370,6 +372,7 @@ private:
     std::vector<mad::Guid> fresh_lids_;  ///< owners whose LID was not remembered before this sweep; sorted
     std::shared_ptr<const fabric::TopologyView> view_;
     std::shared_ptr<const fabric::Fabric> view_fabric_;  ///< what view_ was made from
+    bool view_by_plan_ = false;                          ///< and with lids_
     std::shared_ptr<const fabric::MulticastTables> multicast_;
     std::shared_ptr<const routing::RouteOutcome> routes_;
     std::shared_ptr<const fabric::TopologyView> routes_for_;  ///< the view that they serve

@@ -207,8 +207,7 @@ void Lab::execute(sm::Effects& effects) {
                         waiting_routes_.push_back(std::move(e));
                         return;
                     }
-                    sm->on_routes(e.epoch, routing::route(e.view->topology, e.previous.get(), e.options), now,
-                                  effects);
+                    sm->on_routes(e.epoch, sm::carry_out(e), now, effects);
                 },
                 [&](sm::Rebalance& e) {
                     sm->on_rebalance(e.question,

@@ -34,8 +34,7 @@ public:
             if (const auto* send = std::get_if<sm::SendMad>(&effect)) {
                 sim.send(client, send->mad, now);
             } else if (const auto* ask = std::get_if<sm::ComputeRoutes>(&effect)) {
-                handle(RoutesReady{ask->epoch,
-                                   routing::route(ask->view->topology, ask->previous.get(), ask->options)});
+                handle(RoutesReady{ask->epoch, sm::carry_out(*ask)});
             }
         }
     }

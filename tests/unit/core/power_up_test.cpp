@@ -172,8 +172,7 @@ private:
                 sim.send(client_, send->mad, now);
             } else if (const auto* ask = std::get_if<sm::ComputeRoutes>(&effect)) {
                 ++work_.routings;
-                handle(RoutesReady{ask->epoch,
-                                   routing::route(ask->view->topology, ask->previous.get(), ask->options)});
+                handle(RoutesReady{ask->epoch, sm::carry_out(*ask)});
             }
         }
     }

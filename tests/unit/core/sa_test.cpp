@@ -116,8 +116,7 @@ private:
             if (const auto* send = std::get_if<sm::SendMad>(&effect)) {
                 sim.send(client_, send->mad, now);
             } else if (const auto* ask = std::get_if<sm::ComputeRoutes>(&effect)) {
-                handle(RoutesReady{ask->epoch,
-                                   routing::route(ask->view->topology, ask->previous.get(), ask->options)});
+                handle(RoutesReady{ask->epoch, sm::carry_out(*ask)});
             } else if (const auto* mark = std::get_if<sm::MarkEdition>(&effect)) {
                 marked_ = mark->edition;
             } else if (const auto* persist = std::get_if<sm::Persist>(&effect)) {

@@ -216,8 +216,7 @@ private:
             if (const auto* send = std::get_if<sm::SendMad>(&effect)) {
                 world_.sim.send(client_, send->mad, world_.now);
             } else if (const auto* ask = std::get_if<sm::ComputeRoutes>(&effect)) {
-                handle(RoutesReady{ask->epoch,
-                                   routing::route(ask->view->topology, ask->previous.get(), ask->options)});
+                handle(RoutesReady{ask->epoch, sm::carry_out(*ask)});
             } else if (const auto* mark = std::get_if<sm::MarkEdition>(&effect)) {
                 if (mark->edition == kEditionUnknown && core->takes_copies()) {
                     continue;  // as the shell has it

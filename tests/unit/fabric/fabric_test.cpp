@@ -1,7 +1,11 @@
 #include "daemon/fabric/fabric.hpp"
 
+#include <optional>
+#include <set>
+
 #include <gtest/gtest.h>
 
+#include "base/prng.hpp"
 #include "daemon/fabric/delta.hpp"
 
 namespace ibf::fabric {
@@ -78,6 +82,122 @@ TEST(Fabric, WhatCannotBeUsedIsNotRouted) {
     EXPECT_EQ(view.topology.end_ports.size(), 1U);
     EXPECT_EQ(view.topology.switches[1].peers[1].kind, routing::PortPeer::Kind::none);
     EXPECT_EQ(view.topology.switches[1].peers[2].kind, routing::PortPeer::Kind::switch_);
+}
+
+/// Twelve switches of six ports, cabled at random, an adapter of two ports on each.
+Fabric random_fabric(base::Prng& prng) {
+    constexpr std::uint32_t kSwitches = 12;
+    Fabric fabric;
+    for (std::uint32_t n = 0; n < kSwitches; ++n) {
+        fabric.nodes.push_back(
+            node(mad::NodeType::switch_, 0x1000 + (prng.below(1000) * kSwitches + n) * 64, 8));
+    }
+    for (std::uint32_t n = 0; n < kSwitches; ++n) {
+        fabric.nodes.push_back(node(mad::NodeType::ca, 0x100000 + n * 64, 2));
+        link(fabric, {n, PortNum{8}}, {kSwitches + n, PortNum{1}});
+    }
+    return fabric;
+}
+
+/// A free port of a switch; nullopt: none found.
+std::optional<PortRef> free_port(const Fabric& fabric, base::Prng& prng) {
+    for (int tries = 0; tries < 50; ++tries) {
+        const PortRef at{static_cast<std::uint32_t>(prng.below(12)),
+                         PortNum{static_cast<std::uint8_t>(1 + prng.below(7))}};
+        if (fabric.port(at).peer.node == kNoNode) {
+            return at;
+        }
+    }
+    return std::nullopt;
+}
+
+void plug_some(Fabric& fabric, base::Prng& prng, std::set<std::uint32_t>& touched) {
+    const auto a = free_port(fabric, prng);
+    const auto b = free_port(fabric, prng);
+    if (a && b) {
+        link(fabric, *a, *b);
+        touched.insert({a->node, b->node});
+    }
+}
+
+/// One change between switches, or of what a link offers.
+void change_something(Fabric& fabric, base::Prng& prng, std::set<std::uint32_t>& touched) {
+    const auto n = static_cast<std::uint32_t>(prng.below(12));
+    const PortRef at{n, PortNum{static_cast<std::uint8_t>(1 + prng.below(7))}};
+    const PortRef peer = fabric.port(at).peer;
+    switch (prng.below(4)) {
+        case 0:
+            if (peer.node != kNoNode) {
+                fabric.port(at).peer = {};
+                fabric.port(peer).peer = {};
+                touched.insert({at.node, peer.node});
+            }
+            break;
+        case 1: plug_some(fabric, prng, touched); break;
+        case 2: {
+            const PortRef slow{n, PortNum{static_cast<std::uint8_t>(1 + prng.below(8))}};
+            fabric.port(slow).info.vl_cap = static_cast<std::uint8_t>(1 + prng.below(4));
+            touched.insert(n);
+            break;
+        }
+        default:
+            fabric.nodes[n].description += "x";
+            touched.insert(n);
+            break;
+    }
+}
+
+TEST(Fabric, AViewOfBeforeTakesWhatChangedAndIsTheViewOfNow) {
+    for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+        base::Prng prng(seed);
+        Fabric fabric = random_fabric(prng);
+        std::set<std::uint32_t> touched;
+        for (int i = 0; i < 20; ++i) {
+            plug_some(fabric, prng, touched);
+        }
+        LidMap lids;
+        for (std::uint32_t n = 0; n < fabric.nodes.size(); ++n) {
+            lids[lid_owner(fabric.nodes[n], PortNum{1})] = {Lid{static_cast<std::uint16_t>(n + 1)}, 0};
+        }
+        TopologyView before = topology_of(fabric, lids);
+        for (int step = 0; step < 10; ++step) {
+            touched.clear();
+            for (std::uint64_t i = 0; i <= prng.below(4); ++i) {
+                change_something(fabric, prng, touched);
+            }
+            const auto after = topology_after(before, fabric, {touched.begin(), touched.end()});
+            ASSERT_TRUE(after) << seed;
+            const TopologyView whole = topology_of(fabric, lids);
+            ASSERT_TRUE(after->topology == whole.topology) << seed << " step " << step;
+            ASSERT_EQ(after->end_ports, whole.end_ports);
+            before = whole;
+        }
+    }
+}
+
+TEST(Fabric, AViewOfBeforeDoesNotTellOfHostsThatComeOrGo) {
+    Fabric fabric = small();
+    const TopologyView before = topology_of(fabric, {});
+    EXPECT_TRUE(topology_after(before, fabric, {0, 1, 2, 3}));
+    Fabric gone = fabric;
+    gone.port({0, PortNum{3}}).peer = {};
+    gone.port({2, PortNum{1}}).peer = {};
+    EXPECT_FALSE(topology_after(before, gone, {0}));
+    EXPECT_FALSE(topology_after(before, gone, {2}));
+    Fabric moved = gone;
+    link(moved, {0, PortNum{4}}, {2, PortNum{1}});
+    EXPECT_FALSE(topology_after(before, moved, {0}));
+    EXPECT_FALSE(topology_after(before, moved, {2}));
+    Fabric come = fabric;
+    link(come, {0, PortNum{4}}, {3, PortNum{1}});
+    EXPECT_FALSE(topology_after(before, come, {0}));
+    EXPECT_FALSE(topology_after(before, come, {3}));
+    Fabric grown = fabric;
+    grown.nodes[0].info.num_ports = 7;
+    EXPECT_FALSE(topology_after(before, grown, {0}));
+    Fabric other = fabric;
+    other.nodes[2].ports[1].guid = Guid{0x999};
+    EXPECT_FALSE(topology_after(before, other, {2}));
 }
 
 TEST(Delta, NamesWhatCameAndWent) {
