@@ -128,7 +128,7 @@ LAYERS = {
     "daemon/sm": _BELOW_CORE | {"daemon/fabric", "db/records.hpp"},
     "daemon/sa": _BELOW_CORE | {"daemon/fabric"},
     # A what-if counts what the SM would write by the plan that it would write by: a pure function.
-    "daemon/api": _BELOW_CORE | {"daemon/fabric", "daemon/sm/lft_plan.hpp"},
+    "daemon/api": _BELOW_CORE | {"daemon/fabric", "daemon/sm/lft_plan.hpp", "db/probe_records.hpp"},
     "daemon/core": _BELOW_CORE | {"daemon/fabric", "daemon/sm", "daemon/sa", "daemon/api", "db/records.hpp"},
     "daemon/shell": _BELOW_CORE | {"sim", "db", "daemon/fabric", "daemon/sm", "daemon/sa", "daemon/api", "daemon/core"},
     # The field tables: what the SA answers by is what the command line reads answers by.
@@ -178,6 +178,8 @@ LIBRARIES = (
     Library("spdlog", r"spdlog/", r"base/log\.cpp", 1),
     Library("sqlite", r"sqlite3", r"db/[a-z_]+\.(cpp|hpp)", 1),
     Library("libibumad", r"infiniband/umad", r"(mad|sim/umad)/[a-z_]+\.cpp", 5),
+    Library("libibverbs", r"infiniband/verbs", r"probe/verbs/[a-z_]+\.(cpp|hpp)", 99),
+    Library("librdmacm", r"rdma/", r"probe/verbs/[a-z_]+\.cpp", 2),
     Library("ib_types", r"iba/", r"mad/[a-z_]+\.cpp", 99),
     Library("libibmad", r"infiniband/mad", r"mad/[a-z_]+\.cpp", 99),
     Library("Boost.Graph", r"boost/graph/", r"routing/[a-z_]+\.cpp", 99),
