@@ -5,7 +5,7 @@
 # The control channel is a virtio serial port. A request is one line, "LIMIT TEXT": seconds, and a shell script in
 # base64. The answer is one line, "CODE OUT ERR", followed by OUT octets of output and ERR octets of errors.
 /bin/busybox --install -s /bin
-rm -f /bin/ip /bin/tc # iproute2's are in /tools
+# Its own ip and tc go before those in /tools, whatever PATH says: call them by their full path.
 export PATH=/tools:/bin HOME=/ LD_LIBRARY_PATH=/lib/x86_64-linux-gnu
 mkdir -p /proc /sys /dev /tmp /run /jobs
 mount -t proc proc /proc
@@ -18,10 +18,11 @@ while read -r module; do
     insmod "/modules/$module" || echo "guest: $module does not load"
 done </modules/order
 hostname "$ibf_name"
-ip link set lo up
-ip address add "$ibf_address" dev eth0
-ip link set eth0 up
-rdma link add rxe0 type rxe netdev eth0
+/tools/ip link set lo up
+echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad # its link-local address, which is GID 0, serves at once
+/tools/ip address add "$ibf_address" dev eth0
+/tools/ip link set eth0 up
+/tools/rdma link add rxe0 type rxe netdev eth0
 # As udev's rules have it.
 chmod 666 /dev/infiniband/uverbs* /dev/infiniband/rdma_cm
 ulimit -l 65536

@@ -14,16 +14,16 @@ class TwoMachines(unittest.TestCase):
 
     def clean(self):
         for guest in pair.guests:
-            guest.run(f"killall -KILL {LINGERERS} 2>/dev/null; tc qdisc del dev eth0 root 2>/dev/null; true")
+            guest.run(f"killall -KILL {LINGERERS} 2>/dev/null; /tools/tc qdisc del dev eth0 root 2>/dev/null; true")
 
     def cable(self, *faults):
         """Faults of both directions, in tc netem's words: cable("loss", "5%")."""
         for guest in pair.guests:
-            guest.must("tc qdisc replace dev eth0 root netem limit 10000 " + " ".join(faults))
+            guest.must("/tools/tc qdisc replace dev eth0 root netem limit 10000 " + " ".join(faults))
 
     def heal(self):
         for guest in pair.guests:
-            guest.run("tc qdisc del dev eth0 root 2>/dev/null")
+            guest.run("/tools/tc qdisc del dev eth0 root 2>/dev/null")
 
     def counting(self, *guests):
         """A function that tells how far hw_counters rose since now, over the guests together."""

@@ -5,10 +5,10 @@ from machines import TwoMachines
 
 class Strangers(TwoMachines):
     def pingpong(self, size, count):
-        server = self.two.background(f"ibv_rc_pingpong -d rxe0 -g 1 -e -t 10 -s {size} -n {count}")
+        server = self.two.background(f"ibv_rc_pingpong -d rxe0 -g 1 -e -s {size} -n {count}")
         # It says nothing before it is connected to.
         self.two.must("for i in $(seq 300); do netstat -ltn | grep -q :18515 && exit 0; usleep 100000; done; exit 1")
-        out = self.one.must(f"ibv_rc_pingpong -d rxe0 -g 1 -e -t 10 -s {size} -n {count} {self.two.address}", 120)
+        out = self.one.must(f"ibv_rc_pingpong -d rxe0 -g 1 -e -s {size} -n {count} {self.two.address}", 120)
         self.assertIn(f"{count} iters in", out)
         self.assertEqual(server.wait()[0], 0)
 

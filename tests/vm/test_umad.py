@@ -12,17 +12,17 @@ class Umad(TwoMachines):
         self.addCleanup(guest.run, f"umount {LINK_LAYER}")
 
     def test_daemon_says_that_the_port_is_ethernet(self):
-        code, out, err = self.one.run("ibfabricd --device rxe0 --once --state-dir /tmp/state --socket /tmp/s", 120)
+        code, out, err = self.one.run("ibfabricd --port rxe0 --once --state-dir /tmp/state --socket /tmp/s", 120)
         self.assertIn("rxe0/1: its link layer is Ethernet, which has no subnet manager", out + err)
         self.assertIn(code, (1, 2))
 
     def test_query_says_that_the_port_is_ethernet(self):
-        code, out, err = self.one.run("ibfabric query classportinfo --device rxe0", 120)
+        code, out, err = self.one.run("ibfabric query classportinfo --port rxe0", 120)
         self.assertIn("rxe0/1: its link layer is Ethernet, which has no subnet manager", out + err)
         self.assertNotIn(code, (0, 1, 134, 139))
 
     def test_a_device_that_is_not_there_is_named_beside_those_that_are(self):
-        _, out, err = self.one.run("ibfabric query classportinfo --device mlx5_7", 120)
+        _, out, err = self.one.run("ibfabric query classportinfo --port mlx5_7", 120)
         self.assertIn("mlx5_7 does not exist; there is rxe0/1", out + err)
 
     def test_classes_that_the_kernel_registers(self):
@@ -34,7 +34,7 @@ class Umad(TwoMachines):
     def test_daemon_says_what_the_kernel_refused(self):
         """Were sysfs wrong about the link layer, the kernel would still refuse, and the daemon would say what."""
         self.say_infiniband(self.one)
-        code, out, err = self.one.run("ibfabricd --device rxe0 --once --state-dir /tmp/state --socket /tmp/s", 120)
+        code, out, err = self.one.run("ibfabricd --port rxe0 --once --state-dir /tmp/state --socket /tmp/s", 120)
         self.assertIn("the kernel refused to register management class 0x81 on rxe0/1 (Protocol not supported)", out + err)
         self.assertIn(code, (1, 2))
 
@@ -44,6 +44,8 @@ class Umad(TwoMachines):
         peer = self.two.background("umad_gsi answer rxe0")
         peer.wait_for("ready")
         gid = self.two.must("cat /sys/class/infiniband/rxe0/ports/1/gids/0").strip()
+        # The kernel waits a second for the neighbour's address, which is short on a busy machine: it shall know it.
+        self.one.must(f"for i in $(seq 30); do ping -6 -c 1 -W 2 -I eth0 {gid} && exit 0; done; exit 1", 90)
         out = self.one.must(f"umad_gsi ask rxe0 {gid}", 120)
         self.assertIn("by LID: rxe0/1: the kernel refused to send a MAD: Invalid argument", out)
         self.assertIn("by GID: sent", out)
