@@ -9,7 +9,7 @@ namespace ibf::probe {
 namespace {
 
 constexpr std::uint32_t kStepBits = 5;
-constexpr std::uint32_t kSteps = 1U << kStepBits;                ///< of each power of two
+constexpr std::uint32_t kSteps = 1U << kStepBits;  ///< of each power of two
 constexpr std::uint32_t kBuckets = kSteps * (64 - kStepBits + 1);
 
 std::uint32_t bucket_of(std::uint64_t value) {
@@ -26,7 +26,8 @@ std::uint64_t upper_edge(std::uint32_t bucket) {
         return bucket;
     }
     const std::uint32_t shift = bucket / kSteps - 1;
-    return ((std::uint64_t{kSteps} + bucket % kSteps + 1) << shift) - 1;  // of the last one 2^64 - 1, by wrapping
+    return ((std::uint64_t{kSteps} + bucket % kSteps + 1) << shift) -
+           1;  // of the last one 2^64 - 1, by wrapping
 }
 
 /// Counts come from other hosts too: what they add up to must stay a count.

@@ -30,7 +30,8 @@ std::uint32_t checked_interval(const TestSpec& spec) {
     return clamped(spec.message_bytes / kCheckedWhole, 1, 16) | 1U;
 }
 
-/// Slots for the messages that are compared, of `requests` that are posted; a few more for those being looked at.
+/// Slots for the messages that are compared, of `requests` that are posted; a few more for those being looked
+/// at.
 std::uint32_t slots_for(const Layout& layout, std::uint32_t requests) {
     return layout.check_every == 0   ? 0
            : layout.check_every == 1 ? requests
@@ -70,6 +71,9 @@ base::Result<void> check_spec(const TestSpec& spec) {
     if (spec.test == Test::ud && spec.use_cm) {
         return wrong("a ud test has no connection: leave out --cm");
     }
+    if (spec.use_cm && spec.mtu_bytes != 0) {
+        return wrong("with --cm the MTU is the path's: leave it out");
+    }
     if (spec.test == Test::ud && spec.message_bytes > 4096) {
         return wrong(fmt::format("a ud message of {} octets: it is one packet, at most the path's MTU",
                                  spec.message_bytes));
@@ -93,9 +97,8 @@ base::Result<Layout> layout_of(const TestSpec& spec, Side side) {
     layout.in_flight = one_by_one ? 1
                                   : clamped(kInFlightBytes / all_queue_pairs,
                                             std::min<std::uint32_t>(2, spec.depth), spec.depth);
-    layout.contents =
-        clamped(kContentBytes / (spec.test == Test::write ? all_queue_pairs : spec.message_bytes), 1,
-                kContentsMost);
+    layout.contents = clamped(
+        kContentBytes / (spec.test == Test::write ? all_queue_pairs : spec.message_bytes), 1, kContentsMost);
     if (initiates != (spec.test == Test::read)) {
         layout.source_slots = layout.contents;
     }

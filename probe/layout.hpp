@@ -3,11 +3,11 @@
 // Both sides compute this from the TestSpec alone, so that nothing but addresses has to be told.
 //
 // Message n of a queue pair carries pattern number n % contents (payload.hpp). The sender holds each pattern
-// once, for all its queue pairs. Who receives (or reads) compares every check_every-th message, from the first
-// on: those land in slots of their own, which stay untouched until they were compared, and all others in one
-// slot that nobody looks at. Up to 4 KiB all messages are compared; of large ones up to each 17th, since one
-// processor cannot check what a port can carry. Ping and ud compare all; so does the target of a write, which
-// looks once, in the end, at a slot for each pattern of each queue pair.
+// once, for all its queue pairs. Who receives (or reads) compares every check_every-th message, from the
+// first on: those land in slots of their own, which stay untouched until they were compared, and all others
+// in one slot that nobody looks at. Up to 4 KiB all messages are compared; of large ones up to each 17th,
+// since one processor cannot check what a port can carry. Ping and ud compare all; so does the target of a
+// write, which looks once, in the end, at a slot for each pattern of each queue pair.
 //
 // A slot that was compared is marked (one octet in each 256 turned over), so that a message that never
 // arrives there is not taken for the one before. Pure.
@@ -23,7 +23,7 @@ namespace ibf::probe {
 
 inline constexpr std::uint64_t kMessageBytesMost = 1ULL << 30U;
 inline constexpr std::uint64_t kPinnedBytesMost = 4ULL << 30U;  ///< of one side
-inline constexpr std::uint32_t kGrhBytes = 40;                  ///< in front of what UD receives (IBA 11.4.1.2)
+inline constexpr std::uint32_t kGrhBytes = 40;  ///< in front of what UD receives (IBA 11.4.1.2)
 
 /// Whether each value is one that the specification of the test allows. Errors: usage.
 [[nodiscard]] base::Result<void> check_spec(const TestSpec& spec);
@@ -60,8 +60,8 @@ struct Layout {
 /// Errors: usage (as check_spec(), or more memory than kPinnedBytesMost).
 [[nodiscard]] base::Result<Layout> layout_of(const TestSpec& spec, Side side);
 
-/// How many slots, of all queue pairs together, the target of a write must find written once the initiator has
-/// counted that many completed messages: no fewer than this. 0 if nothing is compared.
+/// How many slots, of all queue pairs together, the target of a write must find written once the initiator
+/// has counted that many completed messages: no fewer than this. 0 if nothing is compared.
 [[nodiscard]] std::uint64_t slots_written(const TestSpec& spec, std::uint64_t completed);
 
 /// So that the same content does not stand there a second time unless it arrives.

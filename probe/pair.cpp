@@ -127,8 +127,8 @@ base::Result<PairOutcome> run_pair(Endpoint& initiator, Endpoint& target, const 
     if (!here) {
         return named(initiator, here.error());
     }
-    if (auto done = connect_both(initiator, target, named_address(initiator, *here),
-                                 named_address(target, *there));
+    if (auto done =
+            connect_both(initiator, target, named_address(initiator, *here), named_address(target, *there));
         !done) {
         return tl::unexpected(done.error());
     }

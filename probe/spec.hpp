@@ -91,6 +91,9 @@ struct EndpointAddress {
     std::string device{};               ///< for people: "mlx5_0/1"
 };
 
+/// Key of Outcome::errors: messages that nobody waited for any more.
+inline constexpr const char* kInFlightWhenStopped = "in flight when stopped";
+
 /// How a side ended.
 struct Outcome {
     std::uint64_t messages = 0;         ///< completed; of ping and ud: there and back

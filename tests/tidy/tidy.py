@@ -137,6 +137,7 @@ LAYERS = {
     "net": {"base"},
     "probe/agent": {"base", "mad/ids.hpp", "net", "probe"},
     "probe/tool": {"base", "mad/ids.hpp", "net", "probe", "probe/agent", "probe/verbs"},
+    "probe/verbs": {"base", "mad/ids.hpp", "probe"},
     # The probe on a simulated fabric: what is rehearsed knows nothing of it.
     "probe/rehearsal": _BELOW_CORE | {"probe", "sim"},
     "cli": _BELOW_CORE | {"net", "probe", "probe/agent", "daemon/fabric", "daemon/api", "daemon/sa/record_type.hpp"},

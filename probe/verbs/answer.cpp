@@ -1,0 +1,139 @@
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "probe/verbs/roles.hpp"
+#include "probe/verbs/watch.hpp"
+
+namespace ibf::probe::verbs {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+constexpr microseconds kEchoBusy{1000};
+constexpr microseconds kReceiveBusy{50};
+constexpr milliseconds kLastLook{50};  ///< at what had come when told to stop
+
+class Target {
+public:
+    Target(Wire& wire, const Tell& tell, const std::stop_token& stop)
+        : wire_(wire),
+          stop_(stop),
+          echoes_(wire.spec().test == Test::ping || wire.spec().test == Test::ud),
+          is_ud_(wire.spec().test == Test::ud),
+          watch_(wire.completions(), echoes_                          ? kEchoBusy
+                                     : wire.spec().test == Test::send ? kReceiveBusy
+                                                                      : microseconds{0}),
+          teller_(tell, watch_.now()),
+          echoed_(std::size_t{wire.layout().queue_pairs} * wire.layout().slots) {}
+
+    base::Result<Outcome> run();
+
+private:
+    /// What lies in a slot while its echo is under way.
+    struct Message {
+        std::uint64_t number = 0;
+        std::uint32_t bytes = 0;
+    };
+
+    base::Result<void> take(const ibv_wc& completion);
+    base::Result<void> take_message(const ibv_wc& completion, RequestId id);
+    Message& message_in(RequestId id) {
+        return echoed_[std::size_t{id.lane} * wire_.layout().slots + id.slot];
+    }
+
+    Wire& wire_;
+    const std::stop_token& stop_;
+    const bool echoes_;
+    const bool is_ud_;
+    Watch watch_;
+    Teller teller_;
+    std::vector<Message> echoed_;
+    Outcome outcome_;
+    base::Instant first_{};
+    bool is_broken_ = false;
+};
+
+base::Result<Outcome> Target::run() {
+    std::optional<base::Instant> told;
+    while (!is_broken_) {
+        const auto batch = watch_.next();
+        if (!batch) {
+            return tl::unexpected(batch.error());
+        }
+        if (stop_.stop_requested()) {
+            told = told.value_or(watch_.now());
+            if (batch->empty() || watch_.now() - *told > kLastLook) {
+                break;
+            }
+        }
+        for (const ibv_wc& completion : *batch) {
+            if (auto taken = take(completion); !taken) {
+                return tl::unexpected(taken.error());
+            }
+        }
+        teller_.look(watch_.now(), outcome_);
+    }
+    if (is_broken_ && outcome_.failure.empty() && !stop_.stop_requested()) {
+        outcome_.failure = failure::kPeerGone;
+        outcome_.failure_text =
+            fmt::format("{} closed the connection in the middle of the test", wire_.peer().device);
+    }
+    if (wire_.spec().test == Test::write) {
+        wire_.compare_written(outcome_);
+    }
+    wire_.note_corrupt(outcome_);
+    return outcome_;
+}
+
+base::Result<void> Target::take(const ibv_wc& completion) {
+    const RequestId id = RequestId::of(completion.wr_id);
+    if (completion.status != IBV_WC_SUCCESS) {
+        wire_.note_failure(completion, watch_.quiet(), outcome_);
+        is_broken_ = true;
+        return {};
+    }
+    if (id.kind == RequestId::Kind::receive) {
+        return take_message(completion, id);
+    }
+    const Message& message = message_in(id);
+    wire_.compare(id.lane, id.slot, message.number, message.bytes, outcome_);
+    return wire_.post_receive(id.lane, id.slot);
+}
+
+base::Result<void> Target::take_message(const ibv_wc& completion, RequestId id) {
+    Lane& lane = wire_.lanes()[id.lane];
+    const std::uint32_t bytes = completion.byte_len - std::min(completion.byte_len, wire_.layout().headroom);
+    if (is_ud_ && completion.src_qp != lane.remote_number) {
+        ++outcome_.errors["from a stranger"];
+        return wire_.post_receive(id.lane, id.slot);
+    }
+    const std::uint64_t number = is_ud_ ? ntohl(completion.imm_data) : lane.received;
+    ++lane.received;
+    ++outcome_.messages;
+    outcome_.bytes += bytes;
+    first_ = outcome_.messages == 1 ? watch_.now() : first_;
+    outcome_.elapsed = watch_.now() - first_;
+    if (echoes_) {
+        message_in(id) = {number, bytes};
+        return wire_.post_echo(id.lane, id.slot, static_cast<std::uint32_t>(number));
+    }
+    wire_.compare(id.lane, id.slot, number, bytes, outcome_);
+    if (id.slot != RequestId::kUnseen) {
+        lane.free_slots.push_back(id.slot);
+    }
+    return wire_.post_receive(id.lane);
+}
+
+}  // namespace
+
+base::Result<Outcome> answer(Wire& wire, const Tell& tell, const std::stop_token& stop) {
+    return Target(wire, tell, stop).run();
+}
+
+}  // namespace ibf::probe::verbs
