@@ -114,7 +114,10 @@ def archive(files):
 def contents(peers, programs):
     """{path in the guest: (mode, bytes)}."""
     files, here = {}, {}
-    for tool in (*(os.path.join(peers.guest, tool) for tool in TOOLS), *programs):
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        raise CannotBuild("there is no openssl: run ./dev setup vm")
+    for tool in (*(os.path.join(peers.guest, tool) for tool in TOOLS), openssl, *programs):
         here["tools/" + os.path.basename(tool)] = tool
         here.update(peers.libraries(tool))
     for plugin in glob.glob(os.path.join(peers.guest, "usr/lib/x86_64-linux-gnu/libibverbs/librxe-*.so")):

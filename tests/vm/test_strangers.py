@@ -20,7 +20,7 @@ class Strangers(TwoMachines):
         self.assertEqual(counted["rdma_recvs"], 100)
 
     def test_rc_pingpong_with_losses(self):
-        self.cable("loss", "10%")
+        self.roce("loss", "10%")
         risen = self.counting()
         self.pingpong(4096, 50)
         counted = risen()

@@ -17,7 +17,7 @@ from image import CannotBuild
 from guest import Pair
 
 PROGRAMS = ("ibfabric-probe", "ibfabricd", "ibfabric", "umad_gsi")
-CASES = ("test_strangers", "test_umad")
+CASES = ("test_strangers", "test_umad", "test_probe", "test_faults", "test_misuse")
 
 
 def load(loader, names):
