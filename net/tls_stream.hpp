@@ -1,7 +1,7 @@
 // DOC: one TLS connection, as calls that end in time.
 //
-// Owns the socket. Each call takes the moment at which patience ends, and may be given descriptors that wake it.
-// One thread at a time; the peer's disappearance without a word is noticed within kGoneMax.
+// Owns the socket. Each call takes the moment at which patience ends, and may be given descriptors that wake
+// it. One thread at a time; the peer's disappearance without a word is noticed within kGoneMax.
 #pragma once
 
 #include <chrono>
@@ -36,7 +36,8 @@ private:
 
 enum class Readiness : std::uint8_t { ready, woken, timeout };
 /// Waits for poll's `events` on `fd`, for any of `wakers` to become readable, or for the deadline.
-[[nodiscard]] Readiness wait_for(int fd, short events, base::Instant deadline, const std::vector<int>& wakers = {});
+[[nodiscard]] Readiness wait_for(int fd, short events, base::Instant deadline,
+                                 const std::vector<int>& wakers = {});
 
 /// A listening socket.
 class Listener {
@@ -65,13 +66,15 @@ class TlsStream {
 public:
     static constexpr std::chrono::seconds kGoneMax{10};
 
-    /// Errors: unavailable (no such host, no route, refused, silent), refused (what TLS says; with certificates, one
-    /// that is not for that host).
-    [[nodiscard]] static base::Result<TlsStream> connect(const HostPort& where, const std::shared_ptr<const Tls>& tls,
+    /// Errors: unavailable (no such host, no route, refused, silent), refused (what TLS says; with
+    /// certificates, one that is not for that host).
+    [[nodiscard]] static base::Result<TlsStream> connect(const HostPort& where,
+                                                         const std::shared_ptr<const Tls>& tls,
                                                          base::Instant deadline);
     /// The server's side of the handshake on a socket that it takes. Errors: refused, unavailable.
     [[nodiscard]] static base::Result<TlsStream> accept(int fd, const std::shared_ptr<const Tls>& tls,
-                                                        base::Instant deadline, const std::vector<int>& wakers);
+                                                        base::Instant deadline,
+                                                        const std::vector<int>& wakers);
 
     TlsStream(TlsStream&& other) noexcept;
     TlsStream& operator=(TlsStream&& other) noexcept;
@@ -79,7 +82,8 @@ public:
 
     /// All of it. Errors: unavailable: closed, broken, or the peer does not read in time.
     [[nodiscard]] base::Result<void> write(std::string_view octets, base::Instant deadline);
-    /// Adds what has come to `into`, at most `most` octets. Errors: unavailable: the connection is closed or broken.
+    /// Adds what has come to `into`, at most `most` octets. Errors: unavailable: the connection is closed or
+    /// broken.
     [[nodiscard]] base::Result<Readiness> read(std::string& into, std::size_t most, base::Instant deadline,
                                                const std::vector<int>& wakers = {});
     /// The name in the peer's certificate; "" with a shared key.
@@ -88,7 +92,8 @@ public:
 
 private:
     TlsStream(int fd, const std::shared_ptr<const Tls>& tls);
-    [[nodiscard]] base::Result<void> handshake(bool as_client, base::Instant deadline, const std::vector<int>& wakers);
+    [[nodiscard]] base::Result<void> handshake(bool as_client, base::Instant deadline,
+                                               const std::vector<int>& wakers);
     /// After a call of OpenSSL that did not succeed: which events it waits for; 0: the connection is over.
     [[nodiscard]] short wanted(int result) const;
     [[nodiscard]] std::string trouble(int result) const;

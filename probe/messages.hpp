@@ -1,13 +1,13 @@
 // DOC: what goes between a command and an agent, as values and as JSON. Pure.
 //
-// A frame is its length (32 bits in network order, of what follows) and one JSON object of at most kFrameBytesMax
-// octets, whose "type" is the name of the message in lower case. Both sides begin with Hello. Then the client asks
-// and the agent answers: Describe with Description, Prepare with Prepared, Connect with Connected, Release with
-// Released, Run with ProgressTold (at least once a second: that is its sign of life) and then Ended. Stop may come
-// while a test runs; Ended answers it. Refused answers anything.
+// A frame is its length (32 bits in network order, of what follows) and one JSON object of at most
+// kFrameBytesMax octets, whose "type" is the name of the message in lower case. Both sides begin with Hello.
+// Then the client asks and the agent answers: Describe with Description, Prepare with Prepared, Connect with
+// Connected, Release with Released, Run with ProgressTold (at least once a second: that is its sign of life)
+// and then Ended. Stop may come while a test runs; Ended answers it. Refused answers anything.
 //
-// Whoever decodes judges every value: ranges are those of spec.hpp, texts and lists are bounded, fields that are not
-// known are left out of account, so that a newer peer may say more. Errors name the field.
+// Whoever decodes judges every value: ranges are those of spec.hpp, texts and lists are bounded, fields that
+// are not known are left out of account, so that a newer peer may say more. Errors name the field.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,8 @@ inline constexpr std::uint32_t kProtocolVersion = 1;
 inline constexpr std::uint16_t kAgentPort = 18585;
 inline constexpr std::size_t kFrameHeaderBytes = 4;
 inline constexpr std::size_t kFrameBytesMax = 1024 * 1024;
-inline constexpr std::size_t kTextMax = 255;       ///< of names, words and sentences
+inline constexpr std::size_t kTextMax = 255;       ///< of names and words
+inline constexpr std::size_t kSentenceMax = 1024;  ///< of what went wrong, with its remedy
 inline constexpr std::size_t kEntriesMax = 1024;   ///< of errors, counters, ports and GIDs
 
 inline constexpr std::uint64_t kMessageBytesMax = std::uint64_t{1} << 30U;
@@ -38,7 +39,8 @@ inline constexpr std::uint32_t kQueuePairsMax = 64;
 inline constexpr std::uint32_t kDepthMax = 1024;
 inline constexpr base::Duration kDurationMax = std::chrono::hours{24};
 
-/// The first thing that either side says. Which protocol it is comes first: the rest of a newer one may differ.
+/// The first thing that either side says. Which protocol it is comes first: the rest of a newer one may
+/// differ.
 struct Hello {
     std::uint32_t protocol = kProtocolVersion;
     std::string program;  ///< "0.1.0"
@@ -62,6 +64,7 @@ struct PortDescription {
     std::uint32_t mtu_bytes = 0;
     std::uint64_t bits_per_second = 0;
     std::vector<GidEntry> gids;
+    std::string problem;  ///< why it cannot be used; empty: it can
 };
 /// What an agent lets others ask of it. 0: no limit, except of seconds.
 struct AgentLimits {
@@ -102,11 +105,11 @@ struct Released {};
 
 /// Words of Refused::code.
 namespace refusal {
-inline constexpr const char* kBusy = "busy";          ///< another run holds the agent; the text says whose
-inline constexpr const char* kLimit = "limit";        ///< above what the agent allows
-inline constexpr const char* kVersion = "version";    ///< of the protocol
-inline constexpr const char* kOrder = "order";        ///< not now: run before prepare and the like
-inline constexpr const char* kUsage = "usage";        ///< these and the rest: kinds of base::Error
+inline constexpr const char* kBusy = "busy";        ///< another run holds the agent; the text says whose
+inline constexpr const char* kLimit = "limit";      ///< above what the agent allows
+inline constexpr const char* kVersion = "version";  ///< of the protocol
+inline constexpr const char* kOrder = "order";      ///< not now: run before prepare and the like
+inline constexpr const char* kUsage = "usage";      ///< these and the rest: kinds of base::Error
 inline constexpr const char* kNotFound = "not-found";
 inline constexpr const char* kUnavailable = "unavailable";
 inline constexpr const char* kUnsupported = "unsupported";
@@ -122,8 +125,8 @@ struct Refused {
 [[nodiscard]] Refused refused_of(const base::Error& error);
 [[nodiscard]] base::ErrorKind kind_of(const Refused& refused);
 
-using Message = std::variant<Hello, Describe, Description, Prepare, Prepared, Connect, Connected, Run, ProgressTold,
-                             Ended, Stop, Release, Released, Refused>;
+using Message = std::variant<Hello, Describe, Description, Prepare, Prepared, Connect, Connected, Run,
+                             ProgressTold, Ended, Stop, Release, Released, Refused>;
 
 /// "prepare"; for logs.
 [[nodiscard]] std::string_view name_of(const Message& message);
@@ -134,7 +137,8 @@ using Message = std::variant<Hello, Describe, Description, Prepare, Prepared, Co
 /// What follows the header. Errors: parse.
 [[nodiscard]] base::Result<Message> decode(std::string_view body);
 
-// ---- the parts, for reports and databases as well -----------------------------------------------------------------
+// ---- the parts, for reports and databases as well
+// -----------------------------------------------------------------
 
 [[nodiscard]] std::string_view to_string(Test test);        ///< "ping", "send", "write", "read", "ud"
 [[nodiscard]] std::string_view to_string(Side side);        ///< "initiator", "target"

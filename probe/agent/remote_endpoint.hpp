@@ -1,9 +1,9 @@
 // DOC: a side of a test that lives in an agent on another host.
 //
-// Every call goes over one TLS connection and comes back in bounded time: an agent that says nothing for as long as
-// kSilenceMax is taken for dead. Errors name the host and the remedy: no route, refused, wrong key, another
-// version (both are told), busy (with whom, since when). Once a test runs, a connection that breaks is an
-// outcome (failure::kPeerGone), with the figures that were told last.
+// Every call goes over one TLS connection and comes back in bounded time: an agent that says nothing for as
+// long as kSilenceMax is taken for dead. Errors name the host and the remedy: no route, refused, wrong key,
+// another version (both are told), busy (with whom, since when). Once a test runs, a connection that breaks
+// is an outcome (failure::kPeerGone), with the figures that were told last.
 //
 // Destroying it, or losing it, frees the agent. One thread at a time.
 #pragma once
@@ -32,10 +32,10 @@ public:
     [[nodiscard]] virtual base::Result<Description> describe() = 0;
 };
 
-/// Connects and says Hello. `run` names what it is for, to whoever finds the agent busy. Errors: unavailable (nobody
-/// there, no route, refused connection), refused (key, certificate, not an allowed peer), unsupported (version).
-[[nodiscard]] base::Result<std::unique_ptr<RemoteEndpoint>> connect_agent(const net::HostPort& where,
-                                                                          const std::shared_ptr<const net::Tls>& tls,
-                                                                          const std::string& run);
+/// Connects and says Hello. `run` names what it is for, to whoever finds the agent busy. Errors: unavailable
+/// (nobody there, no route, refused connection), refused (key, certificate, not an allowed peer), unsupported
+/// (version).
+[[nodiscard]] base::Result<std::unique_ptr<RemoteEndpoint>> connect_agent(
+    const net::HostPort& where, const std::shared_ptr<const net::Tls>& tls, const std::string& run);
 
 }  // namespace ibf::probe
