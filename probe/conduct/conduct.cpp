@@ -211,10 +211,10 @@ void Conductor::run_round(std::uint32_t round) {
         }
     }
     const std::vector<Place> places = beside(flows);
-    const Counters before = reader_.counters(places);
+    const CounterReadings before = reader_.counters(places);
     const std::vector<FlowResult> results = agents_->run(
         orders, options_.spec, [&](std::size_t done) { tell("flows", done, orders.size()); }, stop_);
-    const Counters after = reader_.counters(places);
+    const CounterReadings after = reader_.counters(places);
     for (std::size_t i = 0; i < flows.size(); ++i) {
         flows[i]->result = results[i];
         flows[i]->has_run = results[i].ran;

@@ -35,8 +35,8 @@ inline constexpr std::uint64_t kBulkBytes = 1U << 20U;  ///< less says nothing o
                                                const std::map<Place, mad::PortInfo>& infos);
 
 struct RoundReading {
-    const Counters& before;
-    const Counters& after;
+    const CounterReadings& before;
+    const CounterReadings& after;
     std::span<const std::uint32_t> adaptive;  ///< switches
 };
 /// Says of each flow what was seen of its hops, and adds to `findings`. `flows`: those of the round.

@@ -64,7 +64,7 @@ std::vector<std::string> risen_errors(const mad::PortCounters& a, const mad::Por
     return risen;
 }
 
-Rise rise_of(const Counters& before, const Counters& after, const Place& place) {
+Rise rise_of(const CounterReadings& before, const CounterReadings& after, const Place& place) {
     Rise rise;
     const auto a = before.find(place);
     const auto b = after.find(place);

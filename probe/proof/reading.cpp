@@ -341,9 +341,9 @@ void FabricReader::learn_perf(std::span<const Place> places) {
     }
 }
 
-Counters FabricReader::counters(std::span<const Place> places) {
+CounterReadings FabricReader::counters(std::span<const Place> places) {
     learn_perf(places);
-    Counters readings;
+    CounterReadings readings;
     std::vector<Question> questions;
     std::vector<Place> of;
     for (const Place& place : places) {

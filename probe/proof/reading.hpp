@@ -2,7 +2,7 @@
 //
 // A FabricReader begins where the prober is plugged in and finds a directed route to each switch, over cables
 // that it has looked through: a way that somebody has plugged elsewhere is not trusted, another one is tried.
-// What it then reads by those ways, it reads of the right device. Counters are asked by LID, along the
+// What it then reads by those ways, it reads of the right device. CounterReadings are asked by LID, along the
 // programmed tables. Only Gets; what is not answered is left out, and counted.
 #pragma once
 
@@ -50,7 +50,7 @@ struct CounterReading {
     bool knows_wait = false;
     mad::PortCounters counters{};  ///< errors, waits
 };
-using Counters = std::map<Place, CounterReading>;
+using CounterReadings = std::map<Place, CounterReading>;
 
 class FabricReader {
 public:
@@ -70,7 +70,7 @@ public:
     [[nodiscard]] std::map<Place, mad::PortInfo> ports(std::span<const Place> places);
     /// Those of these switches that say that adaptive routing is on.
     [[nodiscard]] std::vector<std::uint32_t> adaptive(std::span<const std::uint32_t> switches);
-    [[nodiscard]] Counters counters(std::span<const Place> places);
+    [[nodiscard]] CounterReadings counters(std::span<const Place> places);
 
     [[nodiscard]] std::uint64_t questions() const { return questions_; }
     [[nodiscard]] std::uint64_t unanswered() const { return unanswered_; }
