@@ -124,7 +124,6 @@ void take_part(Fields& fields, std::string_view field, Value& value, Read read) 
 }
 
 // ---- values of the messages
-// ------------------------------------------------------------------------------------
 
 Json json_of(const AgentLimits& limits) {
     return {{"seconds", limits.seconds},
@@ -177,7 +176,6 @@ Result<Progress> progress_from(const Json& json) {
 }
 
 // ---- messages
-// --------------------------------------------------------------------------------------------------
 
 void put(Json& out, const Hello& hello) {
     out["protocol"] = hello.protocol;
@@ -289,7 +287,6 @@ std::string_view to_string(LinkLayer layer) {
 }
 
 // ---- parts
-// -----------------------------------------------------------------------------------------------------
 
 Json json_of(const TestSpec& spec) {
     return {{"test", to_string(spec.test)},
@@ -514,7 +511,6 @@ Json json_of(const PortDescription& port) {
 }
 
 // ---- messages as octets
-// ----------------------------------------------------------------------------------------
 
 std::string_view name_of(const Message& message) {
     return kMessageNames[message.index()];
@@ -566,7 +562,6 @@ Result<Message> decode(std::string_view body) {
 }
 
 // ---- errors
-// ----------------------------------------------------------------------------------------------------
 
 namespace {
 

@@ -20,7 +20,6 @@ namespace {
 using base::Result;
 
 // ---- devices
-// ----------------------------------------------------------------------------------------------------
 
 Result<std::vector<PortDescription>> ports_at(const std::string& host, const Access& access) {
     if (host.empty()) {
@@ -97,7 +96,6 @@ void add_devices(CLI::App& app, const bool& json, Action& chosen) {
 }
 
 // ---- check
-// ------------------------------------------------------------------------------------------------------
 
 constexpr const char* state_word(LosslessState state) {
     switch (state) {
@@ -153,7 +151,6 @@ void add_check(CLI::App& app, const bool& json, Action& chosen) {
 }
 
 // ---- explain
-// ----------------------------------------------------------------------------------------------------
 
 Exit run_explain(const std::string& counter, bool json) {
     Rows rows = Rows::object();
