@@ -140,7 +140,7 @@ LAYERS = {
     "probe/verbs": {"base", "mad/ids.hpp", "probe"},
     # The probe on a simulated fabric: what is rehearsed knows nothing of it.
     "probe/rehearsal": _BELOW_CORE | {"probe", "sim"},
-    "cli": _BELOW_CORE | {"net", "probe", "probe/agent", "daemon/fabric", "daemon/api", "daemon/sa/record_type.hpp"},
+    "cli": _BELOW_CORE | {"sim", "probe/rehearsal", "net", "probe", "probe/agent", "daemon/fabric", "daemon/api", "daemon/sa/record_type.hpp"},
 }
 PROGRAMS = {"daemon/main.cpp"}  # puts everything together: may include any of it
 
