@@ -10,6 +10,7 @@ namespace {
 constexpr std::uint64_t kInFlightBytes = 128ULL << 20U;  ///< of all queue pairs: more hides no latency
 constexpr std::uint64_t kContentBytes = 64ULL << 20U;
 constexpr std::uint32_t kContentsMost = 16;
+constexpr std::uint32_t kCheckedFirstMost = 64;
 constexpr std::uint64_t kCheckedWhole = 4096;  ///< messages up to here are all compared
 constexpr std::uint32_t kPingReceives = 2;     ///< one that is looked at, one that waits
 constexpr std::uint32_t kUdReceives = 16;      ///< late answers come too
@@ -30,12 +31,13 @@ std::uint32_t checked_interval(const TestSpec& spec) {
     return clamped(spec.message_bytes / kCheckedWhole, 1, 16) | 1U;
 }
 
-/// Slots for the messages that are compared, of `requests` that are posted; a few more for those being looked
+/// Slots for the messages that are compared, of `requests` that are posted; two more for those being looked
 /// at.
 std::uint32_t slots_for(const Layout& layout, std::uint32_t requests) {
-    return layout.check_every == 0   ? 0
-           : layout.check_every == 1 ? requests
-                                     : requests / layout.check_every + 2;
+    if (layout.check_every <= 1) {
+        return layout.check_every * requests;
+    }
+    return std::min(requests, std::min(requests, layout.checked_first) + requests / layout.check_every + 2);
 }
 
 void place_receiver(Layout& layout, std::uint32_t requests) {
@@ -94,9 +96,8 @@ base::Result<Layout> layout_of(const TestSpec& spec, Side side) {
     layout.headroom = spec.test == Test::ud ? kGrhBytes : 0;
     layout.stride = (layout.headroom + spec.message_bytes + 63) / 64 * 64;
     const std::uint64_t all_queue_pairs = spec.message_bytes * spec.queue_pairs;
-    layout.in_flight = one_by_one ? 1
-                                  : clamped(kInFlightBytes / all_queue_pairs,
-                                            std::min<std::uint32_t>(2, spec.depth), spec.depth);
+    layout.in_flight = one_by_one ? 1 : clamped(kInFlightBytes / all_queue_pairs, 1, spec.depth);
+    layout.checked_first = clamped(kContentBytes / spec.message_bytes, 1, kCheckedFirstMost);
     layout.contents = clamped(
         kContentBytes / (spec.test == Test::write ? all_queue_pairs : spec.message_bytes), 1, kContentsMost);
     if (initiates != (spec.test == Test::read)) {

@@ -3,11 +3,12 @@
 // Both sides compute this from the TestSpec alone, so that nothing but addresses has to be told.
 //
 // Message n of a queue pair carries pattern number n % contents (payload.hpp). The sender holds each pattern
-// once, for all its queue pairs. Who receives (or reads) compares every check_every-th message, from the
-// first on: those land in slots of their own, which stay untouched until they were compared, and all others
-// in one slot that nobody looks at. Up to 4 KiB all messages are compared; of large ones up to each 17th,
-// since one processor cannot check what a port can carry. Ping and ud compare all; so does the target of a
-// write, which looks once, in the end, at a slot for each pattern of each queue pair.
+// once, for all its queue pairs. Who receives (or reads) compares the first 64 messages of a queue pair (of
+// large ones as many as are 64 MiB), and after these every check_every-th: up to 4 KiB all, of larger ones up
+// to each 17th, since one processor cannot check what a port can carry. Those land in slots of their own,
+// which stay untouched until they were compared, and all others in one slot that nobody looks at. Ping and ud
+// compare all; so does the target of a write, which looks once, in the end, at a slot for each pattern of
+// each queue pair.
 //
 // A slot that was compared is marked (one octet in each 256 turned over), so that a message that never
 // arrives there is not taken for the one before. Pure.
@@ -35,8 +36,9 @@ struct Layout {
     std::uint32_t receives = 0;     ///< receive requests that this side keeps posted on each; 0: none
     std::uint32_t contents = 1;     ///< different patterns
     std::uint32_t check_every = 1;  ///< 0: nothing is compared
-    std::uint64_t stride = 64;      ///< from slot to slot
-    std::uint32_t headroom = 0;     ///< octets of a slot before the payload
+    std::uint32_t checked_first = 64;
+    std::uint64_t stride = 64;   ///< from slot to slot
+    std::uint32_t headroom = 0;  ///< octets of a slot before the payload
     std::uint32_t source_slots = 0;
     std::uint32_t slots = 0;  ///< to receive into, of each queue pair
     bool has_unseen = false;  ///< one more slot at the end, for what is not compared
@@ -53,7 +55,7 @@ struct Layout {
     }
     [[nodiscard]] std::uint64_t total_bytes() const { return unseen() + (has_unseen ? stride : 0); }
     [[nodiscard]] bool is_checked(std::uint64_t message) const {
-        return check_every != 0 && message % check_every == 0;
+        return check_every != 0 && (message < checked_first || message % check_every == 0);
     }
 };
 

@@ -55,13 +55,18 @@ Outcome outcome_of(const Endpoint& side, const base::Result<Outcome>& result) {
     return outcome;
 }
 
-/// A message may be acknowledged and yet not lie where it was written to.
+/// A message may be acknowledged and yet not lie where it was written to. Of a run that broke, what was under
+/// way may lie there by half, and says nothing.
 void judge_written(const TestSpec& spec, PairOutcome& pair) {
-    if (!pair.initiator.failure.empty() || !pair.target.failure.empty()) {
-        return;
+    const bool has_broken =
+        !pair.initiator.failure.empty() || pair.initiator.errors.contains(kInFlightWhenStopped);
+    if (spec.test == Test::write && has_broken && pair.target.failure == failure::kCorrupt) {
+        pair.target.corrupt = 0;
+        pair.target.failure.clear();
+        pair.target.failure_text.clear();
     }
     const std::uint64_t least = slots_written(spec, pair.initiator.messages);
-    if (pair.target.checked < least) {
+    if (!has_broken && pair.target.failure.empty() && pair.target.checked < least) {
         pair.target.corrupt += least - pair.target.checked;
         pair.target.failure = failure::kCorrupt;
         pair.target.failure_text = fmt::format(

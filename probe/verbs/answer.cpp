@@ -56,6 +56,7 @@ private:
     std::vector<Message> echoed_;
     Outcome outcome_;
     base::Instant first_{};
+    std::uint64_t echoes_under_way_ = 0;
     bool is_broken_ = false;
 };
 
@@ -68,7 +69,8 @@ base::Result<Outcome> Target::run() {
         }
         if (stop_.stop_requested()) {
             told = told.value_or(watch_.now());
-            if (batch->empty() || watch_.now() - *told > kLastLook) {
+            const bool is_quiet = batch->empty() && echoes_under_way_ == 0;
+            if (is_quiet || watch_.now() - *told > kLastLook) {
                 break;
             }
         }
@@ -101,6 +103,7 @@ base::Result<void> Target::take(const ibv_wc& completion) {
     if (id.kind == RequestId::Kind::receive) {
         return take_message(completion, id);
     }
+    --echoes_under_way_;
     const Message& message = message_in(id);
     wire_.compare(id.lane, id.slot, message.number, message.bytes, outcome_);
     return wire_.post_receive(id.lane, id.slot);
@@ -121,6 +124,7 @@ base::Result<void> Target::take_message(const ibv_wc& completion, RequestId id) 
     outcome_.elapsed = watch_.now() - first_;
     if (echoes_) {
         message_in(id) = {number, bytes};
+        ++echoes_under_way_;
         return wire_.post_echo(id.lane, id.slot, static_cast<std::uint32_t>(number));
     }
     wire_.compare(id.lane, id.slot, number, bytes, outcome_);
