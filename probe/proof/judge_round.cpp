@@ -119,7 +119,8 @@ public:
             rises_.emplace(place, rise_of(reading.before, reading.after, place));
         }
         for (const FlowReport* flow : flows) {
-            for (const Hop& hop : *hops_of(topology, view, flow->flow.from, flow->flow.lid)) {
+            const std::vector<Hop> hops = *hops_of(topology, view, flow->flow.from, flow->flow.lid);
+            for (const Hop& hop : hops) {
                 expected_[hop.out] += flow->has_run ? words_of(*flow, spec) : 0;
             }
         }
