@@ -27,8 +27,8 @@ constexpr const char* kNoDevice =
     "with it; for a trial over Ethernet: rdma link add rxe0 type rxe netdev eth0)";
 
 struct DeviceList {
+    int count = 0;  // before what sets it
     ibv_device** devices = nullptr;
-    int count = 0;
 
     DeviceList() : devices(ibv_get_device_list(&count)) {}
     ~DeviceList() {
