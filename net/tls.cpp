@@ -162,7 +162,6 @@ void set_terms(SSL_CTX* context) {
 }
 
 // ---- the shared key
-// --------------------------------------------------------------------------------------------
 
 const std::string* secret_of(const SSL* ssl) {
     return static_cast<const std::string*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));

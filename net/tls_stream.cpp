@@ -116,7 +116,6 @@ std::string remedy_of(int error) {
 }  // namespace
 
 // ---- waiting
-// ---------------------------------------------------------------------------------------------------
 
 WakeUp::WakeUp() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     IBF_CHECK(fd_ >= 0, "eventfd failed");
@@ -159,7 +158,6 @@ Readiness wait_for(int fd, short events, Instant deadline, const std::vector<int
 }
 
 // ---- listening
-// -------------------------------------------------------------------------------------------------
 
 Result<Listener> Listener::open(const HostPort& where) {
     const auto found = addresses_of(where, AI_PASSIVE);
@@ -223,7 +221,6 @@ std::optional<Listener::Caller> Listener::accept() const {
 }
 
 // ---- TLS
-// -------------------------------------------------------------------------------------------------------
 
 TlsStream::TlsStream(int fd, const std::shared_ptr<const Tls>& tls)
     : fd_(fd), ssl_(SSL_new(tls->native())), tls_(tls) {

@@ -173,6 +173,20 @@ std::string at(const std::string& origin, const toml::source_position& where, st
     return fmt::format("{}:{}:{}: {}", origin, where.line, where.column, what);
 }
 
+std::string unknown_key(std::string_view section, std::string_view name) {
+    std::vector<std::string_view> known;
+    for (const Key& one : agent_keys()) {
+        if (one.section == section) {
+            known.push_back(one.name);
+        } else if (one.name == name) {
+            return fmt::format("{} belongs {}", base::quote(name),
+                               section.empty() ? "in [limits]" : "before the first section");
+        }
+    }
+    return fmt::format("unknown key {}{}; did you mean {}?", base::quote(name),
+                       section.empty() ? "" : " in [limits]", base::nearest_word(name, known));
+}
+
 /// The first thing that is wrong with a section; empty: nothing.
 std::string take_section(std::string_view section, const toml::table& table, const std::string& origin,
                          AgentConfig& config) {
@@ -193,14 +207,7 @@ std::string take_section(std::string_view section, const toml::table& table, con
             return one.section == section && one.name == word;
         });
         if (key == keys.end()) {
-            std::vector<std::string_view> known;
-            for (const Key& one : keys) {
-                known.push_back(one.name);
-            }
-            return at(
-                origin, name.source().begin,
-                fmt::format("unknown key {}{}; did you mean {}?", base::quote(name.str()),
-                            section.empty() ? "" : " in [limits]", base::nearest_word(name.str(), known)));
+            return at(origin, name.source().begin, unknown_key(section, name.str()));
         }
         if (const std::string wrong = key->take(node, config); !wrong.empty()) {
             return at(origin, node.source().begin, fmt::format("{}: {}", key->name, wrong));
