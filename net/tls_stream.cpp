@@ -277,7 +277,10 @@ Result<TlsStream> TlsStream::connect(const HostPort& where, const std::shared_pt
     if (const auto shaken = stream.handshake(true, deadline, {}); !shaken) {
         return base::fail(shaken.error().kind, fmt::format("{}: {}", where.text(), shaken.error().message));
     }
-    if (const auto name = stream.peer_name({where.host}, "the name asked for, " + where.host); !name) {
+    // Addresses may be written in more than one way; certificates are read in one.
+    const auto literal = parse_network(where.host);
+    const std::string expected = literal ? to_string(literal->base) : where.host;
+    if (const auto name = stream.peer_name({expected}, "the name asked for, " + where.host); !name) {
         return base::fail(name.error().kind, fmt::format("{}: {}", where.text(), name.error().message));
     }
     return stream;

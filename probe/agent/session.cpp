@@ -1,5 +1,7 @@
 #include "probe/agent/session.hpp"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -113,7 +115,7 @@ Result<void> Session::step() {
 
 Result<void> Session::on_silence(net::Readiness readiness) {
     const base::Instant now = base::monotonic_now();
-    if (net::wait_for(shared_.closing.fd(), 1, now) == net::Readiness::ready) {
+    if (net::wait_for(shared_.closing.fd(), POLLIN, now) == net::Readiness::ready) {
         static_cast<void>(refuse(refusal::kUnavailable, "the agent is being stopped"));
         return base::fail(ErrorKind::unavailable, "the agent ends");
     }

@@ -67,7 +67,8 @@ Exit run_agent(const AgentFlags& flags) {
     }
     auto config = configured(flags);
     if (!config) {
-        return failure(config.error());
+        const Exit exit = failure(config.error());
+        return config.error().kind == base::ErrorKind::parse ? Exit::usage : exit;
     }
     const auto tls = open_access({config->key, config->ca, config->certificate, config->certificate_key});
     if (!tls) {

@@ -68,12 +68,17 @@ Result<TestResult> measure(const TestPlan& plan, const std::shared_ptr<const net
         auto pair = run_pair(
             *local, **remote, spec, plan.from, plan.to,
             [&spec](const Progress& now) { progress(progress_text(spec, now)); }, stop);
-        if (!pair) {
+        if (!pair && result.sizes.empty()) {
             return tl::unexpected(pair.error());
+        }
+        if (!pair) {
+            result.trouble = pair.error();
+            break;
         }
         result.sizes.push_back({spec, std::move(*pair)});
         result.was_interrupted = stop.stop_requested();
-        if (result.was_interrupted || !result.sizes.back().pair.initiator.failure.empty()) {
+        const PairOutcome& last = result.sizes.back().pair;
+        if (result.was_interrupted || !last.initiator.failure.empty() || !last.target.failure.empty()) {
             break;
         }
     }
@@ -94,7 +99,12 @@ Exit run_test(const TestFlags& flags, bool json) {
     if (!result) {
         return failure(result.error());
     }
-    return print(json ? test_json(*result).dump(2) + "\n" : test_text(*result), verdict(*result));
+    const Exit exit = print(json ? test_json(*result).dump(2) + "\n" : test_text(*result), verdict(*result));
+    if (!result->trouble) {
+        return exit;
+    }
+    const Exit told = failure(*result->trouble);
+    return exit == Exit::finding ? exit : told;
 }
 
 struct TestWords {

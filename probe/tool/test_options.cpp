@@ -19,6 +19,20 @@ bool is_latency(Test test) {
     return test == Test::ping || test == Test::ud;
 }
 
+/// An option whose value has few bits: CLI11 would take 8 of them for a character.
+template <class Small>
+void add_small(CLI::App& app, const std::string& name, Small& value, const std::string& help, unsigned most) {
+    app.add_option_function<unsigned>(
+           name, [&value](unsigned given) { value = static_cast<Small>(given); }, help)
+        ->check(CLI::Range(0U, most))
+        ->type_name("N")
+        ->default_str(fmt::format("{}", static_cast<unsigned>(value)));
+}
+void add_small(CLI::App& app, const std::string& name, std::optional<unsigned>& value,
+               const std::string& help, unsigned least, unsigned most) {
+    app.add_option(name, value, help)->check(CLI::Range(least, most))->type_name("N");
+}
+
 void add_amount_options(CLI::App& app, Test test, TestFlags& flags) {
     flags.spec.test = test;
     flags.size = is_latency(test) ? "64" : "64K";
@@ -38,9 +52,11 @@ void add_amount_options(CLI::App& app, Test test, TestFlags& flags) {
     if (!is_latency(test)) {
         app.add_option("--qps", flags.spec.queue_pairs, "Queue pairs")
             ->check(CLI::Range(1U, kQueuePairsMax))
+            ->type_name("N")
             ->capture_default_str();
         app.add_option("--depth", flags.spec.depth, "Messages in flight on each")
             ->check(CLI::Range(1U, kDepthMax))
+            ->type_name("N")
             ->capture_default_str();
     }
     app.add_option("--rate", flags.rate, "Bits a second at most: 500M, 10G")->type_name("RATE");
@@ -52,36 +68,33 @@ void add_way_options(CLI::App& app, TestFlags& flags) {
     app.add_option("--device", flags.device, "This host's device (default: the first with an active port)")
         ->type_name("DEV[/PORT]");
     app.add_option("--peer-device", flags.peer_device, "The other host's")->type_name("DEV[/PORT]");
-    app.add_option("--gid-index", flags.gid_index, "Entry of this port's GID table; on RoCE chosen by itself")
-        ->check(CLI::Range(0U, 255U));
-    app.add_option("--peer-gid-index", flags.peer_gid_index, "Entry of the other port's")
-        ->check(CLI::Range(0U, 255U));
-    app.add_option("--dlid", flags.dlid, "Send to this LID instead of the one the other port tells")
-        ->check(CLI::Range(1U, static_cast<unsigned>(mad::kLidUnicastMax)));
-    app.add_option("--sl", flags.sl, "Service level, of both sides")
+    add_small(app, "--gid-index", flags.gid_index,
+              "Entry of this port's GID table (0 to 255); on RoCE chosen by itself", 0, 255);
+    add_small(app, "--peer-gid-index", flags.peer_gid_index, "Entry of the other port's", 0, 255);
+    add_small(app, "--dlid", flags.dlid, "Send to this LID instead of the one the other port tells", 1,
+              mad::kLidUnicastMax);
+    // Not in place: a strong type has no address to write to.
+    app.add_option_function<unsigned>(
+           "--sl", [&flags](unsigned given) { flags.way.sl = mad::Sl{static_cast<std::uint8_t>(given)}; },
+           "Service level, of both sides: 0 to 15")
         ->check(CLI::Range(0U, 15U))
-        ->capture_default_str();
-    app.add_option("--pkey-index", flags.way.pkey_index, "Entry of the P_Key table, of both sides")
-        ->capture_default_str();
-    app.add_option("--path-bits", flags.way.path_bits, "Which of this port's LIDs is the source")
-        ->check(CLI::Range(0, 127))
-        ->capture_default_str();
+        ->type_name("N")
+        ->default_str("0");
+    add_small(app, "--pkey-index", flags.way.pkey_index, "Entry of the P_Key table, of both sides", 0xFFFF);
+    add_small(app, "--path-bits", flags.way.path_bits, "Which of this port's LIDs is the source: 0 to 127",
+              127);
     app.add_option("--mtu", flags.spec.mtu_bytes,
                    "Path MTU: 256 to 4096 (default: the smaller of both ports')")
-        ->check(CLI::IsMember({256, 512, 1024, 2048, 4096}));
+        ->check(CLI::IsMember({256, 512, 1024, 2048, 4096}))
+        ->type_name("BYTES");
 }
 
 void add_reliability_options(CLI::App& app, TestFlags& flags) {
-    app.add_option("--timeout", flags.spec.ack_timeout,
-                   "Wait 4.096 us * 2^N for an acknowledgement; 0: for ever")
-        ->check(CLI::Range(0, 31))
-        ->capture_default_str();
-    app.add_option("--retries", flags.spec.retries, "Then send again so often")
-        ->check(CLI::Range(0, 7))
-        ->capture_default_str();
-    app.add_option("--rnr-retries", flags.spec.rnr_retries, "And if the other side has no room; 7: for ever")
-        ->check(CLI::Range(0, 7))
-        ->capture_default_str();
+    add_small(app, "--timeout", flags.spec.ack_timeout,
+              "Wait 4.096 us * 2^N for an acknowledgement, 0 to 31; 0: for ever", 31);
+    add_small(app, "--retries", flags.spec.retries, "Then send again so often: 0 to 7", 7);
+    add_small(app, "--rnr-retries", flags.spec.rnr_retries, "And if the other side has no room; 7: for ever",
+              7);
     app.add_flag("--cm", flags.spec.use_cm, "Connect the queue pairs by librdmacm");
 }
 
@@ -172,7 +185,6 @@ Result<TestPlan> plan_of(const TestFlags& flags) {
     plan.spec.check_payload = !flags.no_check;
     plan.spec.huge_pages = !flags.no_huge_pages;
     plan.from = flags.way;
-    plan.from.sl = mad::Sl{static_cast<std::uint8_t>(flags.sl)};
     plan.to.sl = plan.from.sl;
     plan.to.pkey_index = plan.from.pkey_index;
     if (flags.gid_index) {

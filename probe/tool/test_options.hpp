@@ -27,7 +27,6 @@ struct TestFlags {
     std::optional<unsigned> gid_index;
     std::optional<unsigned> peer_gid_index;
     std::optional<unsigned> dlid;
-    unsigned sl = 0;
     bool no_check = false;
     bool no_huge_pages = false;
     TestSpec spec{};  ///< what needs no reading

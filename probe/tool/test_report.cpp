@@ -174,7 +174,8 @@ Rows test_json(const TestResult& result) {
     out["device"] = result.device;
     out["link_bits_per_second"] = result.link_bits_per_second;
     out["was_interrupted"] = result.was_interrupted;
-    out["has_failed"] = verdict(result) != Exit::ok;
+    out["trouble"] = result.trouble ? result.trouble->message : "";
+    out["has_failed"] = verdict(result) != Exit::ok || result.trouble.has_value();
     out["sizes"] = Rows::array();
     for (const SizeResult& one : result.sizes) {
         out["sizes"].push_back(size_json(result, one));
@@ -186,9 +187,10 @@ std::string test_text(const TestResult& result) {
     if (result.sizes.empty()) {
         return "nothing was measured\n";
     }
+    const std::string host = printable(result.host);
     const TestSpec& spec = result.sizes.front().spec;
-    std::string out = fmt::format("{}: this host ({}) to {}", to_string(spec.test), printable(result.device),
-                                  printable(result.host));
+    std::string out =
+        fmt::format("{}: this host ({}) to {}", to_string(spec.test), printable(result.device), host);
     if (!measures_latency(spec)) {
         out += fmt::format(", {} queue pair{}, {} in flight on each", spec.queue_pairs,
                            spec.queue_pairs == 1 ? "" : "s", spec.depth);
@@ -215,10 +217,10 @@ std::string test_text(const TestResult& result) {
     }
     for (const SizeResult& one : result.sizes) {
         add_troubles(out, "this host", one, one.pair.initiator);
-        add_troubles(out, result.host, one, one.pair.target);
+        add_troubles(out, host, one, one.pair.target);
     }
     add_counters(out, "this host", result, &PairOutcome::initiator);
-    add_counters(out, result.host, result, &PairOutcome::target);
+    add_counters(out, host, result, &PairOutcome::target);
     return out;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct TestResult {
     std::uint64_t link_bits_per_second = 0;  ///< of the slower port; 0: not known
     std::vector<SizeResult> sizes;
     bool was_interrupted = false;
+    std::optional<base::Error> trouble{};  ///< what kept the next size from being measured
 };
 
 /// Bits of payload a second.

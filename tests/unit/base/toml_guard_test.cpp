@@ -7,9 +7,8 @@ namespace {
 
 TEST(TomlGuard, OrdinaryTextsPass) {
     EXPECT_EQ(hostile_toml("", "f"), "");
-    EXPECT_EQ(
-        hostile_toml("[a]\r\n\tkey = \"10.0.0.1\" # a.b.c........................................\n", "f"),
-        "");
+    EXPECT_EQ(hostile_toml("[a]\r\n\tkey = \"10.0.0.1\" # a.b.c\n", "f"), "");
+    EXPECT_EQ(hostile_toml("# " + std::string(100, '.'), "f"), "") << "a comment may have any";
 }
 
 TEST(TomlGuard, WhatTomlPlusPlusDoesNotSurviveIsNamedWithItsPlace) {
