@@ -19,7 +19,8 @@ auto head_columns(auto& head) {
                     head.link_directions, head.crossed, head.planned, head.proved);
 }
 auto run_columns(auto& run) {
-    return std::tuple_cat(std::tie(run.id, run.uid), head_columns(run.head), std::tie(run.flows, run.findings));
+    return std::tuple_cat(std::tie(run.id, run.uid), head_columns(run.head),
+                          std::tie(run.flows, run.findings));
 }
 auto flow_columns(auto& flow) {
     return std::tie(flow.number, flow.round, flow.from.guid, flow.from.port, flow.from.name, flow.to.guid,
@@ -44,14 +45,16 @@ struct Held {
 };
 
 void write_head(Sql& sql, std::uint64_t run, const ProbeHead& head) {
-    Statement update(sql,
-                     "UPDATE probe_run SET asked_by = ?, command = ?, tables = ?, begun_ms = ?, ended_ms = ?, "
-                     "interrupted = ?, link_directions = ?, crossed = ?, planned = ?, proved = ? WHERE id = ?");
+    Statement update(
+        sql,
+        "UPDATE probe_run SET asked_by = ?, command = ?, tables = ?, begun_ms = ?, ended_ms = ?, "
+        "interrupted = ?, link_directions = ?, crossed = ?, planned = ?, proved = ? WHERE id = ?");
     std::apply([&](const auto&... column) { update.run(column..., run); }, head_columns(head));
 }
 
 void write_rows(Sql& sql, std::uint64_t run, const ProbePut& put, Held held) {
-    Statement flow(sql, "INSERT INTO probe_flow VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    Statement flow(sql,
+                   "INSERT INTO probe_flow VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     for (ProbeFlow row : put.flows) {
         row.number = ++held.flows;
         std::apply([&](const auto&... column) { flow.run(run, column...); },
@@ -89,8 +92,9 @@ void prune_probes(Sql& sql, const HistoryLimits& limits) {
 }
 
 tl::unexpected<base::Error> no_such_run(std::uint64_t id) {
-    return base::fail(ErrorKind::not_found,
-                      fmt::format("there is no probe run {}: 'ibfabric probe list' shows those that are kept", id));
+    return base::fail(
+        ErrorKind::not_found,
+        fmt::format("there is no probe run {}: 'ibfabric probe list' shows those that are kept", id));
 }
 
 /// Of a new run, makes its row.
@@ -182,7 +186,8 @@ Result<std::vector<ProbeFlow>> ProbeReader::flows(std::uint64_t run, std::uint64
                                                   std::uint64_t limit) const {
     return read_rows<ProbeFlow>(
         path_,
-        "SELECT number, round, from_guid, from_port, from_name, to_guid, to_port, to_name, lid, verdict, p50_ns, "
+        "SELECT number, round, from_guid, from_port, from_name, to_guid, to_port, to_name, lid, verdict, "
+        "p50_ns, "
         "p99_ns, max_ns, bits_per_second, bytes, errors, text FROM probe_flow WHERE run = ? AND number > ? "
         "ORDER BY number LIMIT ?",
         [](ProbeFlow& flow) { return flow_columns(flow); }, run, after, limit);

@@ -1,7 +1,7 @@
 // DOC: probe runs in the database: pieces in, rows out.
 //
-// Written by the writer thread (Writer::put_probe); read by whoever wants, each call by a connection of its own
-// that only reads, so that no reader waits for the writer nor it for them (WAL).
+// Written by the writer thread (Writer::put_probe); read by whoever wants, each call by a connection of its
+// own that only reads, so that no reader waits for the writer nor it for them (WAL).
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // DOC: SQLite, as the rest of this folder talks to it.
 //
-// A connection whose first failure sticks, so that a transaction is written straight down and asked once at its
-// end; a statement that is bound and read by value. No schema here. A connection is one thread's.
+// A connection whose first failure sticks, so that a transaction is written straight down and asked once at
+// its end; a statement that is bound and read by value. No schema here. A connection is one thread's.
 #pragma once
 
 #include <sqlite3.h>

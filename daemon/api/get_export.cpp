@@ -92,7 +92,8 @@ base::Result<HttpReply> dump_reply(const Call& call) {
 }  // namespace
 
 base::Result<HttpReply> get_export(const Call& call) {
-    const auto format = call.query.choice("format", {"json", "ibnetdiscover", "ibsim", "guid2lid", "opensm-dumps", "sls"});
+    const auto format = call.query.choice(
+        "format", {"json", "ibnetdiscover", "ibsim", "guid2lid", "opensm-dumps", "sls"});
     if (!format) {
         return tl::unexpected(format.error());
     }

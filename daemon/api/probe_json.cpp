@@ -195,7 +195,8 @@ std::string utc_text(std::int64_t ms) {
 }  // namespace
 
 base::Result<db::ProbePut> parse_probe_put(const std::string& body) {
-    const Json parsed = is_too_deep(body) ? Json(Json::value_t::discarded) : Json::parse(body, nullptr, false);
+    const Json parsed =
+        is_too_deep(body) ? Json(Json::value_t::discarded) : Json::parse(body, nullptr, false);
     if (parsed.is_discarded() || !parsed.is_object()) {
         return base::fail(base::ErrorKind::parse, "the body is no JSON object with head, flows or findings");
     }
@@ -237,12 +238,12 @@ Json probe_run_row(const db::ProbeRun& run) {
 }
 
 Json probe_flow_row(const db::ProbeFlow& flow) {
-    return Json{{"number", flow.number},   {"round", flow.round},
+    return Json{{"number", flow.number},      {"round", flow.round},
                 {"from", end_row(flow.from)}, {"to", end_row(flow.to)},
-                {"lid", flow.lid.value()}, {"verdict", flow.verdict},
-                {"p50_ns", flow.p50_ns},   {"p99_ns", flow.p99_ns},
-                {"max_ns", flow.max_ns},   {"bits_per_second", flow.bits_per_second},
-                {"bytes", flow.bytes},     {"errors", flow.errors},
+                {"lid", flow.lid.value()},    {"verdict", flow.verdict},
+                {"p50_ns", flow.p50_ns},      {"p99_ns", flow.p99_ns},
+                {"max_ns", flow.max_ns},      {"bits_per_second", flow.bits_per_second},
+                {"bytes", flow.bytes},        {"errors", flow.errors},
                 {"text", flow.text}};
 }
 

@@ -33,8 +33,8 @@ base::Result<std::uint64_t> asked_run(const Call& call) {
     return call.query.number("run", 0, std::numeric_limits<std::int64_t>::max());
 }
 
-/// The run, then its rows page by page. A run that is dropped meanwhile ends early; so does a disk that fails,
-/// which the missing end of the JSON tells.
+/// The run, then its rows page by page. A run that is dropped meanwhile ends early; so does a disk that
+/// fails, which the missing end of the JSON tells.
 template <class Row>
 HttpReply rows_of(const db::ProbeRun& run, ProbeHistory& history, std::string_view name,
                   base::Result<std::vector<Row>> (ProbeHistory::*read)(std::uint64_t, std::uint64_t,
@@ -44,8 +44,8 @@ HttpReply rows_of(const db::ProbeRun& run, ProbeHistory& history, std::string_vi
     opening.back() = ',';
     opening += fmt::format("\"{}\":[", name);
     HttpReply reply;
-    reply.stream = [opening = std::move(opening), id = run.id, &history, read, row_json, after = std::uint64_t{0},
-                    is_done = false](std::string& out) mutable {
+    reply.stream = [opening = std::move(opening), id = run.id, &history, read, row_json,
+                    after = std::uint64_t{0}, is_done = false](std::string& out) mutable {
         if (is_done) {
             return false;
         }
@@ -117,8 +117,7 @@ base::Result<HttpReply> get_probe_run(const Call& call) {
     }
     return from_history([id = *id, rows = *rows](ProbeHistory& history) {
         return history.run(id).map([&](const db::ProbeRun& run) {
-            return rows == "flows"
-                       ? rows_of(run, history, "flow_rows", &ProbeHistory::flows, &probe_flow_row)
+            return rows == "flows" ? rows_of(run, history, "flow_rows", &ProbeHistory::flows, &probe_flow_row)
                    : rows == "findings"
                        ? rows_of(run, history, "finding_rows", &ProbeHistory::findings, &probe_finding_row)
                        : json_reply(probe_run_row(run));

@@ -39,7 +39,9 @@ public:
         return run.id;
     }
     base::Result<std::vector<db::ProbeRun>> runs(std::uint64_t limit) override {
-        return std::vector<db::ProbeRun>(kept.rbegin(), kept.rbegin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(limit, kept.size())));
+        return std::vector<db::ProbeRun>(
+            kept.rbegin(),
+            kept.rbegin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(limit, kept.size())));
     }
     base::Result<db::ProbeRun> run(std::uint64_t id) override {
         if (id == 0 || id > kept.size()) {
@@ -115,13 +117,15 @@ protected:
 };
 
 TEST_F(ProbeRuns, ToldInPiecesAndGivenBack) {
-    const json head{{"asked_by", "alice"},       {"command", "--size 64K"}, {"tables", "ftree 0x12"},
-                    {"begun_ms", 1800000000000}, {"planned", 700},          {"link_directions", 64},
+    const json head{{"asked_by", "alice"},    {"command", "--size 64K"},
+                    {"tables", "ftree 0x12"}, {"begun_ms", 1800000000000},
+                    {"planned", 700},         {"link_directions", 64},
                     {"crossed", 62}};
     const Given begun = ask("POST", "/v1/probe/runs", json{{"head", head}}.dump());
     EXPECT_EQ(begun.status, 201);
     ASSERT_EQ(begun.body["run"], 1);
-    const json finding{{"kind", "wrong-entry"}, {"guid", "0x5"}, {"port", 17}, {"name", "leaf"}, {"text", "LID 5"}};
+    const json finding{
+        {"kind", "wrong-entry"}, {"guid", "0x5"}, {"port", 17}, {"name", "leaf"}, {"text", "LID 5"}};
     for (int i = 0; i < 2; ++i) {
         const json piece{{"flows", std::vector<json>(512, flow())}, {"findings", {finding}}};
         EXPECT_EQ(ask("POST", "/v1/probe/runs?run=1", piece.dump()).status, 200);
@@ -203,7 +207,8 @@ TEST_F(ProbeRuns, WhatIsWrongIsNamedAndNothingIsStored) {
     EXPECT_EQ(message(R"({"head":{},"findings":{}})"), "findings is no array");
     EXPECT_EQ(message(R"({"head":{},"flows":7})"), "flows is no array");
     EXPECT_EQ(message(R"({"flows":[]})"), "a new probe run begins with its head");
-    for (const std::string& body : {std::string{}, std::string("["), std::string("[]"), std::string(900'000, '[')}) {
+    for (const std::string& body :
+         {std::string{}, std::string("["), std::string("[]"), std::string(900'000, '[')}) {
         EXPECT_EQ(message(body), "the body is no JSON object with head, flows or findings");
     }
     EXPECT_TRUE(shelf_.kept.empty());
@@ -216,7 +221,8 @@ TEST_F(ProbeRuns, LongTextIsCutBetweenCharacters) {
     }
     json row = flow();
     row["from"]["name"] = name;
-    ASSERT_EQ(ask("POST", "/v1/probe/runs", json{{"head", json::object()}, {"flows", {row}}}.dump()).status, 201);
+    ASSERT_EQ(ask("POST", "/v1/probe/runs", json{{"head", json::object()}, {"flows", {row}}}.dump()).status,
+              201);
     EXPECT_EQ(shelf_.flow_rows[0].from.name, name.substr(0, 254));
 }
 

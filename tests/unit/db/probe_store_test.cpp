@@ -61,7 +61,10 @@ TEST(ProbeStore, ARunComesBackAsItWasTold) {
     const auto database = place.open();
     ASSERT_EQ(database->put_probe(piece(std::nullopt, 1)).value(), 1U);
     ProbePut more = piece(1, 2);
-    more.findings.push_back({0, "wrong-entry", {mad::Guid{kHighPort}, mad::PortNum{17}, "leaf-1"}, "LID 5 leads out of 17, not 18"});
+    more.findings.push_back({0,
+                             "wrong-entry",
+                             {mad::Guid{kHighPort}, mad::PortNum{17}, "leaf-1"},
+                             "LID 5 leads out of 17, not 18"});
     more.head = head_of("alice");
     more.head->ended_ms = 1'800'000'060'000;
     more.head->proved = 2;
@@ -201,8 +204,9 @@ TEST(ProbeStore, SeveralThreadsTellAtOnce) {
 }
 
 TEST(ProbeStore, WithoutADatabaseTheReasonIsSaid) {
-    Writer writer([] { return base::Result<std::unique_ptr<Database>>{base::fail(base::ErrorKind::io, "no disk")}; },
-                  100, "no disk", [](std::string) {});
+    Writer writer(
+        [] { return base::Result<std::unique_ptr<Database>>{base::fail(base::ErrorKind::io, "no disk")}; },
+        100, "no disk", [](std::string) {});
     const auto refused = writer.put_probe(piece(std::nullopt, 1));
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().message, "no disk");

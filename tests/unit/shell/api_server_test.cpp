@@ -172,7 +172,8 @@ TEST_F(ApiServerTest, OnlyAPieceOfAProbeRunMayBeLarge) {
     const std::string large(2 * 1024 * 1024, ' ');
     EXPECT_EQ(ask(post("/v1/probe/runs?run=1", large)).substr(0, 12), "HTTP/1.1 413");
     const std::string chunked = fmt::format(
-        "POST /v1/sweep HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{}\r\n0\r\n\r\n",
+        "POST /v1/sweep HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "{:x}\r\n{}\r\n0\r\n\r\n",
         piece.size(), piece);
     EXPECT_EQ(ask(chunked).substr(0, 12), "HTTP/1.1 413");
     expect_alive();
