@@ -84,8 +84,13 @@ std::uint64_t damaged_of(std::uint64_t packets, double loss, base::Prng& prng) {
     return whole + (prng.unit() < mean - static_cast<double>(whole) ? 1U : 0U);
 }
 
+/// External ports of switches leave it to port 0 to say what their speed fields mean.
 double nominal_mbps(const World& world, const Crossed& link) {
-    return std::max(1.0, static_cast<double>(mad::running_rate(world.port(link.out).info).mbps()));
+    mad::PortInfo info = world.port(link.out).info;
+    const mad::PortInfo& speaker = world.device(link.out.node).address_port(link.out.port).info;
+    info.capability_mask = speaker.capability_mask;
+    info.capability_mask2 = speaker.capability_mask2;
+    return std::max(1.0, static_cast<double>(mad::running_rate(info).mbps()));
 }
 
 /// Rate of the slowest link, and waits at the ports before it.

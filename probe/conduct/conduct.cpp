@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 #include <utility>
 
+#include "mad/link_rate.hpp"
 #include "probe/cover.hpp"
 #include "probe/proof/judge.hpp"
 #include "probe/rounds.hpp"
@@ -15,6 +17,8 @@ namespace {
 using routing::Routes;
 using routing::TableView;
 using routing::Topology;
+
+constexpr std::size_t kBlocksAtATime = 16384;
 
 /// Way there, and way back of the acknowledgements; those of them that there are.
 std::vector<Hop> both_ways(const Topology& topology, const TableView& view, const Flow& flow) {
@@ -39,8 +43,8 @@ std::vector<Place> cabled_ports(const Topology& topology, std::uint32_t at) {
 /// What a run looks at before it sends anything.
 struct Scope {
     std::set<std::uint32_t> switches;
-    std::set<Place> ports;  ///< both ends of each link
-    std::set<TableBlock> blocks;
+    std::set<Place> ports;                                    ///< both ends of each link
+    std::map<std::uint32_t, std::set<std::uint16_t>> blocks;  ///< of tables, by switch
 };
 
 Scope scope_of(const Topology& topology, const TableView& view, const RunPlan& plan) {
@@ -59,7 +63,7 @@ Scope scope_of(const Topology& topology, const TableView& view, const RunPlan& p
             for (const Hop& hop : hops_of(topology, view, from, lid).value_or(std::vector<Hop>{})) {
                 if (hop.in.is_switch) {
                     const auto block = static_cast<std::uint16_t>(lid.value() / mad::kLftBlockEntries);
-                    scope.blocks.insert({.switch_index = hop.in.index, .block = block});
+                    scope.blocks[hop.in.index].insert(block);
                 }
             }
         }
@@ -77,7 +81,7 @@ Scope whole_scope(const Topology& topology) {
             scope.ports.insert(*peer_of(topology, place));
         }
         for (unsigned block = 0; block < blocks; ++block) {
-            scope.blocks.insert({.switch_index = at, .block = static_cast<std::uint16_t>(block)});
+            scope.blocks[at].insert(static_cast<std::uint16_t>(block));
         }
     }
     return scope;
@@ -132,6 +136,7 @@ private:
         }
     }
     void look(const Scope& scope);
+    void look_at_tables(const Scope& scope);
     void run_round(std::uint32_t round);
     [[nodiscard]] std::vector<Place> beside(std::span<FlowReport* const> flows) const;
 
@@ -144,23 +149,46 @@ private:
     Agents* agents_;
     const std::function<void(const ConductProgress&)>& progress_;
     std::stop_token stop_;
+    std::map<Place, std::uint32_t> running_;  ///< what links run at, in Mb/s
     Report report_;
 };
+
+/// Some switches at a time: all tables of a large fabric are half a gigabyte.
+void Conductor::look_at_tables(const Scope& scope) {
+    std::vector<TableBlock> blocks;
+    std::uint64_t done = 0;
+    const auto look_at_these = [&] {
+        tell("tables", done, scope.blocks.size());
+        const std::vector<TableReading> tables = reader_.tables(blocks);
+        report_.read.table_entries += tables.size() * std::uint64_t{mad::kLftBlockEntries};
+        add(judge_tables(topology_, view_, tables));
+        blocks.clear();
+    };
+    for (const auto& [at, wanted] : scope.blocks) {
+        for (const std::uint16_t block : wanted) {
+            blocks.push_back({.switch_index = at, .block = block});
+        }
+        ++done;
+        if (blocks.size() >= kBlocksAtATime) {
+            look_at_these();
+        }
+    }
+    look_at_these();
+}
 
 void Conductor::look(const Scope& scope) {
     tell("cables", 0, scope.ports.size());
     std::vector<CableReading> cables =
         reader_.cables(std::vector<Place>(scope.ports.begin(), scope.ports.end()));
+    if (stop_.stop_requested()) {
+        return;  // what was not asked any more is not silent
+    }
     report_.read.cables = cables.size();
     const auto& odd = reader_.odd_cables();
     cables.insert(cables.end(), odd.begin(), odd.end());
     add(judge_cables(topology_, cables));
 
-    tell("tables", 0, scope.blocks.size());
-    const std::vector<TableReading> tables =
-        reader_.tables(std::vector<TableBlock>(scope.blocks.begin(), scope.blocks.end()));
-    report_.read.table_entries = tables.size() * std::uint64_t{mad::kLftBlockEntries};
-    add(judge_tables(topology_, view_, tables));
+    look_at_tables(scope);
 
     // What is asked through a cable that leads elsewhere is told by somebody else.
     std::set<Place> ports = scope.ports;
@@ -172,6 +200,9 @@ void Conductor::look(const Scope& scope) {
     tell("ports", 0, ports.size());
     const auto infos = reader_.ports(std::vector<Place>(ports.begin(), ports.end()));
     report_.read.ports = infos.size();
+    for (const auto& [place, info] : infos) {
+        running_[place] = mad::running_rate(info).mbps();
+    }
     add(judge_links(topology_, infos));
     report_.adaptive =
         reader_.adaptive(std::vector<std::uint32_t>(scope.switches.begin(), scope.switches.end()));
@@ -220,7 +251,8 @@ void Conductor::run_round(std::uint32_t round) {
         flows[i]->has_run = results[i].ran;
     }
     judge_round(topology_, view_, options_.spec,
-                {.before = before, .after = after, .adaptive = report_.adaptive}, flows, report_.findings);
+                {.before = before, .after = after, .adaptive = report_.adaptive, .running = running_}, flows,
+                report_.findings);
 }
 
 RunPlan in_plan(const Topology& topology, const Routes& routes, std::vector<Flow> flows, bool together) {

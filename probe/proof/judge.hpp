@@ -37,7 +37,8 @@ inline constexpr std::uint64_t kBulkBytes = 1U << 20U;  ///< less says nothing o
 struct RoundReading {
     const CounterReadings& before;
     const CounterReadings& after;
-    std::span<const std::uint32_t> adaptive;  ///< switches
+    std::span<const std::uint32_t> adaptive;        ///< switches
+    const std::map<Place, std::uint32_t>& running;  ///< what links run at, in Mb/s, as read
 };
 /// Says of each flow what was seen of its hops, and adds to `findings`. `flows`: those of the round.
 void judge_round(const routing::Topology& topology, const routing::TableView& view, const TestSpec& spec,

@@ -159,6 +159,16 @@ private:
         const auto found = rises_.find(place);
         return found != rises_.end() ? found->second : kNotRead;
     }
+    /// What the link runs at now, else what it did when the topology was taken; 0: not known.
+    [[nodiscard]] std::uint32_t rate_of(const Hop& hop) const {
+        for (const Place& end : {hop.out, hop.in}) {
+            if (const auto read = reading_.running.find(end);
+                read != reading_.running.end() && read->second > 0) {
+                return read->second;
+            }
+        }
+        return mbps_of(topology_, hop.out);
+    }
     [[nodiscard]] bool is_adaptive(const Place& place) const {
         return place.is_switch && std::find(reading_.adaptive.begin(), reading_.adaptive.end(),
                                             place.index) != reading_.adaptive.end();
@@ -265,7 +275,7 @@ void RoundJudge::find_throttle(const FlowReport& flow, std::vector<Finding>& fin
     double path_mbps = spec_.bits_per_second > 0 ? static_cast<double>(spec_.bits_per_second) / 1e6
                                                  : std::numeric_limits<double>::max();
     for (const Hop& hop : hops) {
-        const std::uint32_t mbps = mbps_of(topology_, hop.out);
+        const std::uint32_t mbps = rate_of(hop);
         path_mbps = mbps > 0 ? std::min(path_mbps, static_cast<double>(mbps)) : path_mbps;
     }
     const double flow_mbps = static_cast<double>(outcome.bytes) * 8000.0 / nanoseconds;
@@ -284,7 +294,7 @@ void RoundJudge::find_throttle(const FlowReport& flow, std::vector<Finding>& fin
         return;
     }
     const double busy_mbps = static_cast<double>(rise(last->out).transmit_words) * 32000.0 / nanoseconds;
-    const std::uint32_t capacity = mbps_of(topology_, last->out);
+    const std::uint32_t capacity = rate_of(*last);
     if (capacity == 0 || busy_mbps >= kSlowShare * capacity) {
         return;
     }

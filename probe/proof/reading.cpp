@@ -342,8 +342,15 @@ void FabricReader::learn_perf(std::span<const Place> places) {
 }
 
 CounterReadings FabricReader::counters(std::span<const Place> places) {
-    learn_perf(places);
     CounterReadings readings;
+    for (std::size_t first = 0; first < places.size(); first += kBatch) {
+        read_counters(places.subspan(first, std::min(kBatch, places.size() - first)), readings);
+    }
+    return readings;
+}
+
+void FabricReader::read_counters(std::span<const Place> places, CounterReadings& readings) {
+    learn_perf(places);
     std::vector<Question> questions;
     std::vector<Place> of;
     for (const Place& place : places) {
@@ -393,7 +400,6 @@ CounterReadings FabricReader::counters(std::span<const Place> places) {
             }
         }
     }
-    return readings;
 }
 
 }  // namespace ibf::probe

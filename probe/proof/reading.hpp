@@ -89,6 +89,7 @@ private:
     void find_ways();
     std::map<Place, mad::PortInfo> port_infos(std::span<const Place> places, std::uint32_t modifier_bits);
     void learn_perf(std::span<const Place> places);
+    void read_counters(std::span<const Place> places, CounterReadings& readings);
 
     const routing::Topology* topology_;
     MadAsker* asker_;

@@ -82,6 +82,13 @@ TEST_F(ProbeCampaign, TheCoverCrossesEveryLinkThatPairsCross) {
         }
     }
     EXPECT_EQ(uncrossed.size(), cover.links - cover.crossed);
+    for (const Place& place : uncrossed) {
+        for (const routing::TopologyEndPort& end : stage_->topology.end_ports) {
+            EXPECT_NE(stage_->routes.port(routing::SwitchIndex{place.index}, end.lids.base),
+                      place.port.value())
+                << name_of(stage_->topology, place) << " could be crossed";
+        }
+    }
     fmt::print(
         "{} pairs (no cover has fewer than {}) cross {} of {} directed links between switches, in {} "
         "rounds\n",

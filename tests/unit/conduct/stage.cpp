@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/link_speed.hpp"
-
 namespace ibf::probe::test {
 namespace {
 
@@ -58,8 +56,9 @@ std::unique_ptr<Stage> Stage::make(const std::string& spec, const std::string& e
 std::vector<routing::EndPortIndex> Stage::hosts() const {
     std::vector<routing::EndPortIndex> hosts;
     for (std::uint32_t end = 0; end < topology.end_ports.size(); ++end) {
-        if (topology.end_ports[end].switch_index != routing::kNoIndex &&
-            topology.end_ports[end].lids.base != mad::kLidNone) {
+        const routing::TopologyEndPort& item = topology.end_ports[end];
+        if (item.switch_index != routing::kNoIndex && item.lids.base != mad::kLidNone &&
+            !is_inside_a_switch) {
             hosts.emplace_back(end);
         }
     }
@@ -126,7 +125,6 @@ std::unique_ptr<Damage> narrow(Stage& stage, const Place& end) {
         const sim::PortRef at = stage.places->at(place);
         mad::PortInfo info = stage.simulator->port_info(at.node, at.port);
         before.emplace_back(at, info);
-        sim::set_active(info, mad::LinkWidth::x1, info.speed());
         info.width_active = mad::LinkWidth::x1;
         stage.simulator->set_port_info(at.node, at.port, info);
     }
