@@ -12,9 +12,10 @@ constexpr std::uint64_t kContentBytes = 64ULL << 20U;
 constexpr std::uint32_t kContentsMost = 16;
 constexpr std::uint32_t kCheckedFirstMost = 64;
 constexpr std::uint64_t kCheckedWhole = 4096;  ///< messages up to here are all compared
-constexpr std::uint32_t kPingReceives = 2;     ///< one that is looked at, one that waits
-constexpr std::uint32_t kUdReceives = 16;      ///< late answers come too
-constexpr std::uint32_t kMarkStep = 256;       ///< the smallest MTU: each packet leaves a trace
+constexpr std::uint64_t kPingBytes = 4U << 20U;
+constexpr std::uint32_t kPingReceivesMost = 16;  ///< an echo holds its slot until it is acknowledged
+constexpr std::uint32_t kUdReceives = 16;        ///< late answers come too
+constexpr std::uint32_t kMarkStep = 256;         ///< the smallest MTU: each packet leaves a trace
 
 std::uint32_t clamped(std::uint64_t value, std::uint64_t least, std::uint64_t most) {
     return static_cast<std::uint32_t>(std::clamp(value, least, std::max(least, most)));
@@ -104,7 +105,10 @@ base::Result<Layout> layout_of(const TestSpec& spec, Side side) {
         layout.source_slots = layout.contents;
     }
     if (one_by_one) {
-        layout.receives = spec.test == Test::ud ? kUdReceives : kPingReceives;
+        // One that is looked at, one that waits, at least.
+        layout.receives = spec.test == Test::ud
+                              ? kUdReceives
+                              : clamped(kPingBytes / spec.message_bytes, 2, kPingReceivesMost);
         layout.slots = layout.receives;
     } else if (spec.test == Test::send && !initiates) {
         layout.receives = 2 * layout.in_flight;

@@ -276,7 +276,8 @@ base::Result<void> Initiator::flood() {
         if ((under_way_ == 0 && !wants) || !outcome_.failure.empty()) {
             return {};
         }
-        const auto batch = watch_.next(wants ? pace_.next() : base::Instant::max());
+        const bool is_held_back = wants && !pace_.may_go(watch_.now());
+        const auto batch = watch_.next(is_held_back ? pace_.next() : base::Instant::max());
         if (!batch) {
             return tl::unexpected(batch.error());
         }

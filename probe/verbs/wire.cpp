@@ -261,9 +261,10 @@ void Wire::note_failure(const ibv_wc& completion, base::Duration quiet, Outcome&
 void Wire::note_timeout(base::Duration quiet, std::uint64_t outstanding, Outcome& outcome) const {
     if (outcome.failure.empty()) {
         outcome.failure = failure::kTimeout;
-        outcome.failure_text =
-            fmt::format("nothing from or to {} completed for {}, with {} messages under way", peer_.device,
-                        base::format_duration(quiet), outstanding);
+        outcome.failure_text = fmt::format(
+            "nothing from or to {} completed for {}, with {} messages under way, and the device tries on "
+            "(some take 7 retries, or an acknowledge timeout of 0, for ever: rdma_rxe does)",
+            peer_.device, base::format_duration(quiet), outstanding);
     }
 }
 

@@ -8,7 +8,8 @@
 namespace ibf::probe::test {
 namespace {
 
-TestSpec spec_of(Test test, std::uint64_t bytes, std::uint32_t queue_pairs = 1, std::uint32_t depth = 64) {
+TestSpec spec_of(probe::Test test, std::uint64_t bytes, std::uint32_t queue_pairs = 1,
+                 std::uint32_t depth = 64) {
     TestSpec spec;
     spec.test = test;
     spec.message_bytes = bytes;
@@ -17,15 +18,16 @@ TestSpec spec_of(Test test, std::uint64_t bytes, std::uint32_t queue_pairs = 1, 
     return spec;
 }
 
-constexpr Test kTests[] = {Test::ping, Test::send, Test::write, Test::read, Test::ud};
+constexpr probe::Test kTests[] = {probe::Test::ping, probe::Test::send, probe::Test::write, probe::Test::read,
+                                  probe::Test::ud};
 
 TEST(Layout, NoTwoSlotsOverlapAndAllLieWithin) {
-    for (const Test test : kTests) {
+    for (const probe::Test test : kTests) {
         for (const std::uint64_t bytes : {1U, 64U, 65U, 4096U, 4097U, 1U << 20U}) {
             for (const std::uint32_t queue_pairs : {1U, 3U, 64U}) {
                 for (const Side side : {Side::initiator, Side::target}) {
                     const auto layout = layout_of(spec_of(test, bytes, queue_pairs, 16), side);
-                    if (test == Test::ud && bytes > 4096) {
+                    if (test == probe::Test::ud && bytes > 4096) {
                         EXPECT_FALSE(layout);
                         continue;
                     }
@@ -57,25 +59,25 @@ TEST(Layout, NoTwoSlotsOverlapAndAllLieWithin) {
 // to.
 TEST(Layout, EveryPostedReceiveHasAPlace) {
     for (const std::uint64_t bytes : {1ULL, 4096ULL, 8192ULL, 1ULL << 20U, 1ULL << 30U}) {
-        const auto layout = layout_of(spec_of(Test::send, bytes), Side::target);
+        const auto layout = layout_of(spec_of(probe::Test::send, bytes), Side::target);
         ASSERT_TRUE(layout);
         EXPECT_GE(layout->receives, 2U);
         EXPECT_TRUE(layout->has_unseen || layout->slots >= layout->receives) << bytes;
-        const auto reads = layout_of(spec_of(Test::read, bytes), Side::initiator);
+        const auto reads = layout_of(spec_of(probe::Test::read, bytes), Side::initiator);
         ASSERT_TRUE(reads);
         EXPECT_TRUE(reads->has_unseen || reads->slots >= reads->in_flight) << bytes;
     }
 }
 
 TEST(Layout, SmallMessagesAreAllCompared) {
-    const auto layout = layout_of(spec_of(Test::send, 4096), Side::target);
+    const auto layout = layout_of(spec_of(probe::Test::send, 4096), Side::target);
     for (std::uint64_t message = 0; message < 1000; ++message) {
         EXPECT_TRUE(layout->is_checked(message));
     }
 }
 
 TEST(Layout, OfLargeMessagesTheFirstAndThenSomeAreCompared) {
-    const auto layout = layout_of(spec_of(Test::read, 1U << 20U), Side::initiator);
+    const auto layout = layout_of(spec_of(probe::Test::read, 1U << 20U), Side::initiator);
     std::set<std::uint64_t> contents;
     std::uint64_t later = 0;
     for (std::uint64_t message = 0; message < 64 + 17 * 16; ++message) {
@@ -90,7 +92,7 @@ TEST(Layout, OfLargeMessagesTheFirstAndThenSomeAreCompared) {
 }
 
 TEST(Layout, NothingIsComparedIfSoAsked) {
-    TestSpec spec = spec_of(Test::send, 64);
+    TestSpec spec = spec_of(probe::Test::send, 64);
     spec.check_payload = false;
     const auto layout = layout_of(spec, Side::target);
     EXPECT_FALSE(layout->is_checked(0));
@@ -99,12 +101,13 @@ TEST(Layout, NothingIsComparedIfSoAsked) {
 }
 
 TEST(Layout, AGibibyteFitsAndSixtyFourOfThemDoNot) {
-    for (const Test test : {Test::ping, Test::send, Test::write, Test::read}) {
+    for (const probe::Test test :
+         {probe::Test::ping, probe::Test::send, probe::Test::write, probe::Test::read}) {
         for (const Side side : {Side::initiator, Side::target}) {
             EXPECT_TRUE(layout_of(spec_of(test, kMessageBytesMost), side));
         }
         const auto refused = layout_of(spec_of(test, kMessageBytesMost, 64), Side::target);
-        if (test != Test::read) {
+        if (test != probe::Test::read) {
             ASSERT_FALSE(refused);
             EXPECT_NE(refused.error().message.find("pinned memory"), std::string::npos);
         }
@@ -112,7 +115,7 @@ TEST(Layout, AGibibyteFitsAndSixtyFourOfThemDoNot) {
 }
 
 TEST(Layout, BothSidesOfAWriteAgreeOnTheSlots) {
-    const TestSpec spec = spec_of(Test::write, 1000, 4);
+    const TestSpec spec = spec_of(probe::Test::write, 1000, 4);
     const auto writes = layout_of(spec, Side::initiator);
     const auto holds = layout_of(spec, Side::target);
     EXPECT_EQ(writes->contents, holds->contents);
@@ -121,7 +124,7 @@ TEST(Layout, BothSidesOfAWriteAgreeOnTheSlots) {
 }
 
 TEST(Layout, SlotsThatAWriteMustHaveReached) {
-    TestSpec spec = spec_of(Test::write, 64, 4);
+    TestSpec spec = spec_of(probe::Test::write, 64, 4);
     spec.messages = 3;
     EXPECT_EQ(slots_written(spec, 12), 12U);
     EXPECT_EQ(slots_written(spec, 11), 3U) << "of one queue pair three, of the others it is not known";
@@ -133,7 +136,7 @@ TEST(Layout, SlotsThatAWriteMustHaveReached) {
     EXPECT_EQ(slots_written(spec, 0), 0U);
     spec.check_payload = false;
     EXPECT_EQ(slots_written(spec, 5), 0U);
-    EXPECT_EQ(slots_written(spec_of(Test::send, 64), 5), 0U);
+    EXPECT_EQ(slots_written(spec_of(probe::Test::send, 64), 5), 0U);
 }
 
 TEST(Layout, AMarkChangesEachPacketAndASecondTakesItBack) {
@@ -170,9 +173,9 @@ TEST(Layout, ValuesThatNoTestHas) {
     EXPECT_TRUE(is_refused([](TestSpec& spec) { spec.rnr_timer = 32; }));
     EXPECT_TRUE(is_refused([](TestSpec& spec) { spec.retries = 8; }));
     EXPECT_TRUE(is_refused([](TestSpec& spec) { spec.rnr_retries = 8; }));
-    EXPECT_TRUE(is_refused([](TestSpec& spec) { spec = spec_of(Test::ud, 4097); }));
+    EXPECT_TRUE(is_refused([](TestSpec& spec) { spec = spec_of(probe::Test::ud, 4097); }));
     EXPECT_TRUE(is_refused([](TestSpec& spec) {
-        spec.test = Test::ud;
+        spec.test = probe::Test::ud;
         spec.use_cm = true;
     }));
     EXPECT_TRUE(is_refused([](TestSpec& spec) {

@@ -25,22 +25,22 @@ public:
 
     [[nodiscard]] std::string name() const override { return name_; }
 
-    Result<EndpointAddress> prepare(const TestSpec&, Side side, const Way& way) override {
+    Result<EndpointAddress> prepare(const TestSpec&, Side which, const Way& way) override {
         calls += "prepare ";
-        this->side = side;
+        side = which;
         device_asked = way.device;
         if (prepare_error) {
             return tl::unexpected(*prepare_error);
         }
         EndpointAddress address;
         address.device = "rxe0/1";
-        address.lid = mad::Lid{static_cast<std::uint16_t>(side == Side::target ? 2 : 1)};
+        address.lid = mad::Lid{static_cast<std::uint16_t>(which == Side::target ? 2 : 1)};
         return address;
     }
 
-    Result<void> connect(const EndpointAddress& peer) override {
+    Result<void> connect(const EndpointAddress& other) override {
         calls += "connect ";
-        this->peer = peer;
+        peer = other;
         if (connect_waits_for != nullptr) {
             for (int i = 0; i < 5000 && !*connect_waits_for; ++i) {
                 std::this_thread::sleep_for(std::chrono::milliseconds{1});
@@ -225,7 +225,7 @@ TEST_F(Pair, AnInitiatorsErrorLeavesTheTargetsFigures) {
 class WrittenPair : public Pair {
 protected:
     WrittenPair() {
-        spec.test = Test::write;
+        spec.test = probe::Test::write;
         spec.messages = 100;
         initiator.outcome.messages = 100;
         slots = slots_written(spec, 100);
