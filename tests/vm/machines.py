@@ -3,6 +3,8 @@
 import json
 import unittest
 
+PATIENT = "--timeout 17"   # half a second: a busy machine is no lossy cable
+
 pair = None   # of guest.Pair, by vm.py
 
 LINGERERS = "ibfabric-probe ibfabricd ibv_rc_pingpong umad_gsi openssl nc"
@@ -53,6 +55,13 @@ class TwoMachines(unittest.TestCase):
         return risen
 
 
+def brief(told):
+    """JSON for people: without the buckets of histograms."""
+    if isinstance(told, dict):
+        return {name: brief(value) for name, value in told.items() if name != "buckets"}
+    return [brief(value) for value in told] if isinstance(told, list) else told
+
+
 class Probe(TwoMachines):
     """An agent on machine two, and tests from machine one."""
 
@@ -76,16 +85,29 @@ class Probe(TwoMachines):
         """(report, errors) of a test that must end with CODE; the report is None if there is none."""
         command = self.command(test, *flags, **kwargs)
         ended, out, err = self.one.run(command, seconds)
-        agent = self.agent.out + self.agent.err if self.agent and ended != code else ""
-        self.assertEqual(ended, code, f"{command}\n{out[-3000:]}{err}\nThe agent said:\n{agent[-2000:]}")
+        if ended != code:
+            agent = self.agent.said() if self.agent else ""
+            self.fail(f"{command}: exit code {ended}, not {code}\n{out[-3000:]}{err}\nThe agent said:\n{agent[-2000:]}")
         return (json.loads(out) if out.strip() else None), err
+
+    def assert_free(self):
+        """The agent serves the next one."""
+        report, _ = self.probe("ping", "--count 3", PATIENT)
+        self.assert_whole(report, 3, [64])
+
+    def wait_until_free(self):
+        for _ in range(50):
+            if self.one.run(self.command("ping", "--count 1", PATIENT))[0] == 0:
+                return
+            self.one.run("usleep 200000")
+        self.fail("the agent is not free again; it said:\n" + self.agent.said())
 
     def assert_whole(self, report, count, sizes, queue_pairs=1):
         """Every message there, every octet as it was sent."""
         self.assertEqual([one["message_bytes"] for one in report["sizes"]], sizes)
         for one in report["sizes"]:
             size, initiator, target = one["message_bytes"], one["initiator"], one["target"]
-            told = json.dumps(one)[:3000]
+            told = json.dumps(brief(one))
             self.assertEqual((initiator["failure"], target["failure"]), ("", ""), told)
             self.assertEqual(initiator["messages"], count * queue_pairs, told)
             self.assertEqual(initiator["bytes"], count * queue_pairs * size, told)

@@ -10,6 +10,7 @@ configured. Skipped, with a word why, where ./dev setup vm cannot be run.
 import argparse
 import os
 import sys
+import time
 import unittest
 
 import machines
@@ -32,6 +33,18 @@ def load(loader, names):
     return suite
 
 
+class TimedResult(unittest.TextTestResult):
+    """Says how long each test took."""
+
+    def startTest(self, test):
+        self.began = time.monotonic()
+        super().startTest(test)
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        self.stream.writeln(f"    {time.monotonic() - self.began:.1f} s")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", required=True, type=os.path.abspath)
@@ -45,7 +58,7 @@ def main():
         print(f"NO TEST OF REAL VERBS WAS RUN: {error}")
         return 77
     try:
-        result = unittest.TextTestRunner(verbosity=2).run(suite)
+        result = unittest.TextTestRunner(verbosity=2, resultclass=TimedResult).run(suite)
         if not result.wasSuccessful():
             for guest in machines.pair.guests:
                 print(f"---- the console of guest {guest.name} ends ----\n{guest.console_tail()}")
