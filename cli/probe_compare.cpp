@@ -198,8 +198,8 @@ std::string comparison_text(const Json& comparison, std::size_t listed) {
                          grouped(comparison["compared"].get<std::uint64_t>()),
                          grouped(comparison["only_before"].get<std::uint64_t>()),
                          grouped(comparison["only_after"].get<std::uint64_t>())));
-    add_line(out, "slower means",
-             fmt::format("the rate fell or the median latency rose by more than {:g}%",
+    add_line(out, "slower",
+             fmt::format("where the rate fell or the median latency rose by more than {:g}%",
                          comparison["threshold_percent"].get<double>()));
     add_line(out, "lasting",
              counted(comparison["lasting_findings"].get<std::uint64_t>(), "finding", "findings"));

@@ -126,6 +126,9 @@ base::Result<Held> held_by_daemon(const RunOptions& options, const Client& clien
     if (!routes) {
         return tl::unexpected(routes.error());
     }
+    if (const auto status = client.get_json("/v1/status", {}); status && status->contains("routing")) {
+        routes->engine = (*status)["routing"].value("engine", routes->engine);  // whose tables the dump holds
+    }
     if (const auto read = read_sls(*sls, subject->topology, *routes); !read) {
         return tl::unexpected(read.error());
     }
@@ -319,7 +322,22 @@ std::string audit_text(const Json& read) {
     return out;
 }
 
+/// Of the daemon's tables nothing is to be computed.
+base::Result<void> check_subject(const RunOptions& options) {
+    const bool is_about_files = !options.engines.empty() || !options.lfts.empty() || !options.fail.empty() ||
+                                !options.roots.empty() || options.lmc != 0;
+    if (options.spec.empty() && is_about_files) {
+        return base::fail(base::ErrorKind::usage,
+                          "probe run: --engine, --lfts, --fail, --root and --lmc go with a "
+                          "SPEC; without one, fabric and tables are the daemon's");
+    }
+    return {};
+}
+
 Exit run_probe_run(const RunOptions& options, const Session& session) {
+    if (const auto fine = check_subject(options); !fine) {
+        return failure(fine.error());
+    }
     const Client client(session.socket);
     ProbeRunHead head;
     head.begun_ms = wall_ms();

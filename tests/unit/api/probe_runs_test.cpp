@@ -233,6 +233,21 @@ TEST_F(ProbeRuns, AFullDiskIsSaid) {
     EXPECT_EQ(given.body["error"]["message"], "disk full");
 }
 
+TEST(ExportSls, ADigitForEachLidWhereNotAllAreZero) {
+    fabric::Snapshot snapshot;
+    snapshot.fabric = std::make_shared<fabric::Fabric>();
+    HttpReply none = handle({"GET", "/v1/export?format=sls", ""}, snapshot);
+    EXPECT_EQ(none.status, 200);
+    EXPECT_EQ(take_body(none), "") << "no routes: nothing to say";
+    auto routes = std::make_shared<routing::Routes>();
+    routes->switch_guids = {mad::Guid{1}, mad::Guid{2}, mad::Guid{3}};
+    routes->sls = {std::make_shared<routing::SlRow>(routing::SlRow{0, 3, 15}), nullptr,
+                   std::make_shared<routing::SlRow>(routing::SlRow{10})};
+    snapshot.held = routes;
+    HttpReply reply = handle({"GET", "/v1/export?format=sls", ""}, snapshot);
+    EXPECT_EQ(take_body(reply), "0x0000000000000001 03f\n0x0000000000000003 a\n");
+}
+
 TEST(BodyBytesMax, OnlyAPieceOfARunMayBeLarge) {
     EXPECT_EQ(body_bytes_max("/v1/probe/runs"), 1024U * 1024U);
     EXPECT_EQ(body_bytes_max("/v1/probe/runs?run=3"), 1024U * 1024U);

@@ -97,6 +97,7 @@ TEST(ProbeRun, WrongWordsAreUsage) {
     EXPECT_NE(keyless.err.find("--key"), std::string::npos) << keyless.err;
     EXPECT_EQ(run_cli({"probe", "run", kFatTree, "--key", "/nonexistent/key", "--no-store"}).code, 4);
     EXPECT_EQ(run_cli({"probe", "run", "--socket", "/nonexistent/sock"}).code, 3);
+    EXPECT_EQ(run_cli({"probe", "run", "--engine", "ftree", "--socket", "/nonexistent/sock"}).code, 2);
     EXPECT_EQ(
         run_cli({"probe", "run", kFatTree, "--no-traffic", "--no-store", "--port", "no_such0/1"}).code / 2, 1)
         << "no such port: usage, or nobody to ask by";

@@ -1,12 +1,17 @@
 #include "cli/remote_agents.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <thread>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "probe/agent/agent.hpp"
 #include "routing/netlist.hpp"
 
 namespace ibf::cli {
@@ -195,6 +200,75 @@ TEST_F(RemoteAgentsTest, AStopEndsWhatRunsAndBeginsNothing) {
     EXPECT_TRUE(results[0].initiator.was_stopped) << "and says what it measured";
     EXPECT_FALSE(results[1].ran);
     EXPECT_FALSE(results[1].text.empty());
+}
+
+/// A real agent with a played device, on the loopback.
+class LoopbackAgent {
+public:
+    LoopbackAgent(Stage& stage, const std::string& host, const std::shared_ptr<const net::Tls>& tls) {
+        probe::AgentTerms terms;
+        terms.listen = {"127.0.0.1", 0};
+        auto agent = probe::Agent::start(
+            terms, tls,
+            {.name = host,
+             .program = "1",
+             .make_endpoint = [&stage, host] { return std::make_unique<FakeEndpoint>(stage, host); },
+             .describe =
+                 [&stage, host] {
+                     return FakeEndpoint(stage, host).describe().map([](const Description& it) {
+                         return it.ports;
+                     });
+                 }});
+        EXPECT_TRUE(agent) << agent.error().message;
+        agent_ = std::move(*agent);
+        serving_ = std::thread([this] { agent_->serve(); });
+    }
+    ~LoopbackAgent() {
+        agent_->stop();
+        serving_.join();
+    }
+    LoopbackAgent(const LoopbackAgent&) = delete;
+    LoopbackAgent& operator=(const LoopbackAgent&) = delete;
+    [[nodiscard]] std::uint16_t port() const { return agent_->port(); }
+
+private:
+    std::unique_ptr<probe::Agent> agent_;
+    std::thread serving_;
+};
+
+TEST_F(RemoteAgentsTest, OverTlsWithRealAgentsOneOfWhichIsGone) {
+    const auto folder =
+        std::filesystem::path(testing::TempDir()) / fmt::format("ibf-remote-agents-{}", ::getpid());
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder);
+    ASSERT_TRUE(net::make_shared_key((folder / "key").string()));
+    const auto tls = net::Tls::by_shared_key((folder / "key").string()).value();
+    std::vector<std::unique_ptr<LoopbackAgent>> hosts;
+    std::vector<probe::FlowOrder> orders;
+    const auto count = static_cast<std::uint32_t>(topology_.end_ports.size());
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const routing::TopologyEndPort& end = topology_.end_ports[i];
+        hosts.push_back(std::make_unique<LoopbackAgent>(stage_, end.name, tls));
+        ASSERT_TRUE(book_.add(fmt::format("{} 127.0.0.1:{}\n", end.name, hosts.back()->port()), "here"));
+        const std::uint32_t to = (i + 1) % count;
+        orders.push_back(
+            {{routing::EndPortIndex{i}, routing::EndPortIndex{to}, topology_.end_ports[to].lids.base}, {}});
+    }
+    hosts[3].reset();
+    RemoteAgents agents(
+        topology_, routes_, book_,
+        [&](const net::HostPort& where) { return probe::connect_agent(where, tls, "a test"); }, 4);
+    for (int round = 0; round < 2; ++round) {  // an agent is free again after a run
+        const auto results = agents.run(orders, probe::TestSpec{}, [](std::size_t) {}, {});
+        for (std::uint32_t i = 0; i < count; ++i) {
+            const bool is_gone = i == 2 || i == 3;  // to it, and from it
+            EXPECT_EQ(results[i].ran, !is_gone) << i << ": " << results[i].text;
+            EXPECT_EQ(results[i].silent_agent.has_value(), is_gone) << i;
+            EXPECT_EQ(results[i].initiator.messages, is_gone ? 0U : 7U) << i;
+        }
+        EXPECT_EQ(results[2].silent_agent, routing::EndPortIndex{3});
+    }
+    std::filesystem::remove_all(folder);
 }
 
 }  // namespace
