@@ -57,8 +57,7 @@ std::vector<routing::EndPortIndex> Stage::hosts() const {
     std::vector<routing::EndPortIndex> hosts;
     for (std::uint32_t end = 0; end < topology.end_ports.size(); ++end) {
         const routing::TopologyEndPort& item = topology.end_ports[end];
-        if (item.switch_index != routing::kNoIndex && item.lids.base != mad::kLidNone &&
-            !is_inside_a_switch) {
+        if (item.switch_index != routing::kNoIndex && item.lids.base != mad::kLidNone) {
             hosts.emplace_back(end);
         }
     }
