@@ -333,7 +333,9 @@ std::string TlsStream::trouble(int result) const {
     const int kind = SSL_get_error(ssl_, result);
     ERR_clear_error();
     if (code == 0) {
-        return kind == SSL_ERROR_SYSCALL && error != 0 ? std::strerror(error) : "the connection was closed";
+        const bool is_closed =
+            kind != SSL_ERROR_SYSCALL || error == 0 || error == ECONNRESET || error == EPIPE;
+        return is_closed ? "the connection was closed" : std::strerror(error);
     }
     switch (ERR_GET_REASON(code)) {
         case SSL_R_UNEXPECTED_EOF_WHILE_READING: return "the connection was closed";

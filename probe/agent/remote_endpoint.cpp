@@ -202,7 +202,11 @@ Result<std::unique_ptr<RemoteEndpoint>> connect_agent(const net::HostPort& where
                                                       const std::string& run) {
     auto stream = net::TlsStream::connect(where, tls, base::monotonic_now() + RemoteEndpoint::kGreetingMax);
     if (!stream) {
-        return tl::unexpected(stream.error());
+        base::Error error = stream.error();
+        if (error.kind == ErrorKind::refused && error.message.ends_with("closed")) {
+            error.message += ": is this host in the agent's networks? Its log says why it hung up";
+        }
+        return tl::unexpected(std::move(error));
     }
     auto endpoint = std::make_unique<AgentsEndpoint>(Line(std::move(*stream)), where.host, run);
     if (const auto greeted = endpoint->greet({kProtocolVersion, IBF_VERSION, own_host()}); !greeted) {

@@ -186,6 +186,7 @@ TEST_F(Agents, WhoComesFromElsewhereIsTurnedAway) {
     start();
     const auto remote = call();
     ASSERT_FALSE(remote);
+    EXPECT_EQ(remote.error().kind, base::ErrorKind::refused);
     EXPECT_EQ(stage_.alive, 0);
     stop();
     terms_.networks.push_back(*net::parse_network("127.0.0.0/8"));
