@@ -23,7 +23,7 @@ struct HistoryLimits {
     std::uint32_t sweeps = 1'000;
     std::uint32_t events = 100'000;
     std::uint32_t probe_runs = 100;         ///< two years of a weekly probe, or three months of a nightly one
-    std::uint32_t probe_flows = 2'000'000;  ///< of all runs together: some 300 MB at most
+    std::uint32_t probe_flows = 2'000'000;  ///< of all runs together: some 200 MB, 87 octets a flow
 };
 
 class Database {
