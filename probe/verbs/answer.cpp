@@ -15,9 +15,18 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-constexpr microseconds kEchoBusy{1000};
+constexpr milliseconds kEchoBusy{20};
 constexpr microseconds kReceiveBusy{50};
 constexpr milliseconds kLastLook{50};  ///< at what had come when told to stop
+
+base::Duration busy_for(Test test) {
+    switch (test) {
+        case Test::ping:
+        case Test::ud: return kEchoBusy;
+        case Test::send: return kReceiveBusy;
+        default: return {};  // nothing is expected
+    }
+}
 
 class Target {
 public:
@@ -26,9 +35,7 @@ public:
           stop_(stop),
           echoes_(wire.spec().test == Test::ping || wire.spec().test == Test::ud),
           is_ud_(wire.spec().test == Test::ud),
-          watch_(wire.completions(), echoes_                          ? kEchoBusy
-                                     : wire.spec().test == Test::send ? kReceiveBusy
-                                                                      : microseconds{0}),
+          watch_(wire.completions(), busy_for(wire.spec().test)),
           teller_(tell, watch_.now()),
           echoed_(std::size_t{wire.layout().queue_pairs} * wire.layout().slots) {}
 

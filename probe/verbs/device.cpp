@@ -215,10 +215,13 @@ base::Result<std::vector<PortDescription>> describe() {
 }
 
 base::Result<Chosen> choose(const std::vector<PortDescription>& ports, const Way& way) {
+    const auto named = [](const PortDescription& port) {
+        return port.port == 0 ? port.device : fmt::format("{}/{}", port.device, port.port);
+    };
     const PortDescription* unusable = nullptr;
     std::string names;
     for (const PortDescription& port : ports) {
-        names += fmt::format("{}{}/{}", names.empty() ? "" : ", ", port.device, port.port);
+        names += (names.empty() ? "" : ", ") + named(port);
         if ((!way.device.empty() && port.device != way.device) ||
             (way.port != 0 && port.port != 0 && port.port != way.port)) {
             continue;
@@ -229,17 +232,16 @@ base::Result<Chosen> choose(const std::vector<PortDescription>& ports, const Way
         unusable = unusable == nullptr ? &port : unusable;
     }
     if (unusable != nullptr) {
-        return base::fail(
-            base::ErrorKind::unavailable,
-            fmt::format("{}/{} cannot be used: {}", unusable->device, unusable->port, unusable->problem));
+        return base::fail(base::ErrorKind::unavailable,
+                          fmt::format("{} cannot be used: {}", named(*unusable), unusable->problem));
     }
     if (ports.empty()) {
         return base::fail(base::ErrorKind::unavailable, kNoDevice);
     }
-    return base::fail(
-        base::ErrorKind::not_found,
-        fmt::format("there is no port {}{}; there are: {}", way.device.empty() ? "?" : way.device,
-                    way.port == 0 ? std::string{} : fmt::format("/{}", way.port), names));
+    const std::string wanted = way.device.empty() ? fmt::format("port {} on any device", way.port)
+                                                  : "port " + named({.device = way.device, .port = way.port});
+    return base::fail(base::ErrorKind::not_found,
+                      fmt::format("there is no {}; there are: {}", wanted, names));
 }
 
 base::Result<Device> Device::open(std::string_view name, bool by_cm) {

@@ -17,13 +17,17 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr microseconds kPingBusy{1000};
+constexpr milliseconds kPingBusy{20};  ///< to be woken costs more than a fast path takes
 constexpr microseconds kFloodBusy{50};
 constexpr milliseconds kDrain{50};  ///< of what is in flight when told to stop
 constexpr milliseconds kBurst{5};   ///< what a pause may be made up for by
 constexpr seconds kUdPatience{1};   ///< where the spec says "for ever"
 constexpr std::size_t kLostKept =
     4096;  ///< sequence numbers by which a late answer is known from a second one
+
+base::Duration busy_of(Test test) {
+    return test == Test::ping || test == Test::ud ? base::Duration{kPingBusy} : base::Duration{kFloodBusy};
+}
 
 /// Lets octets go at a rate.
 class Pace {
@@ -50,7 +54,7 @@ public:
         : wire_(wire),
           stop_(stop),
           is_ud_(wire.spec().test == Test::ud),
-          watch_(wire.completions(), wire.layout().in_flight == 1 ? kPingBusy : kFloodBusy),
+          watch_(wire.completions(), busy_of(wire.spec().test)),
           begun_(watch_.now()),
           last_(begun_),
           teller_(tell, begun_),
