@@ -36,23 +36,13 @@ public:
           echoes_(wire.spec().test == Test::ping || wire.spec().test == Test::ud),
           is_ud_(wire.spec().test == Test::ud),
           watch_(wire.completions(), busy_for(wire.spec().test)),
-          teller_(tell, watch_.now()),
-          echoed_(std::size_t{wire.layout().queue_pairs} * wire.layout().slots) {}
+          teller_(tell, watch_.now()) {}
 
     base::Result<Outcome> run();
 
 private:
-    /// What lies in a slot while its echo is under way.
-    struct Message {
-        std::uint64_t number = 0;
-        std::uint32_t bytes = 0;
-    };
-
     base::Result<void> take(const ibv_wc& completion);
     base::Result<void> take_message(const ibv_wc& completion, RequestId id);
-    Message& message_in(RequestId id) {
-        return echoed_[std::size_t{id.lane} * wire_.layout().slots + id.slot];
-    }
 
     Wire& wire_;
     const std::stop_token& stop_;
@@ -60,10 +50,8 @@ private:
     const bool is_ud_;
     Watch watch_;
     Teller teller_;
-    std::vector<Message> echoed_;
     Outcome outcome_;
     base::Instant first_{};
-    std::uint64_t echoes_under_way_ = 0;
     bool is_broken_ = false;
 };
 
@@ -76,8 +64,7 @@ base::Result<Outcome> Target::run() {
         }
         if (stop_.stop_requested()) {
             told = told.value_or(watch_.now());
-            const bool is_quiet = batch->empty() && echoes_under_way_ == 0;
-            if (is_quiet || watch_.now() - *told > kLastLook) {
+            if (batch->empty() || watch_.now() - *told > kLastLook) {
                 break;
             }
         }
@@ -110,9 +97,7 @@ base::Result<void> Target::take(const ibv_wc& completion) {
     if (id.kind == RequestId::Kind::receive) {
         return take_message(completion, id);
     }
-    --echoes_under_way_;
-    const Message& message = message_in(id);
-    wire_.compare(id.lane, id.slot, message.number, message.bytes, outcome_);
+    wire_.mark(id.lane, id.slot);  // the echo is acknowledged: nothing is sent from there any more
     return wire_.post_receive(id.lane, id.slot);
 }
 
@@ -130,11 +115,12 @@ base::Result<void> Target::take_message(const ibv_wc& completion, RequestId id) 
     first_ = outcome_.messages == 1 ? watch_.now() : first_;
     outcome_.elapsed = watch_.now() - first_;
     if (echoes_) {
-        message_in(id) = {number, bytes};
-        ++echoes_under_way_;
-        return wire_.post_echo(id.lane, id.slot, static_cast<std::uint32_t>(number));
+        const auto posted = wire_.post_echo(id.lane, id.slot, static_cast<std::uint32_t>(number));
+        wire_.compare(id.lane, id.slot, number, bytes, outcome_);  // while the echo is under way
+        return posted;
     }
     wire_.compare(id.lane, id.slot, number, bytes, outcome_);
+    wire_.mark(id.lane, id.slot);
     if (id.slot != RequestId::kUnseen) {
         lane.free_slots.push_back(id.slot);
     }

@@ -218,6 +218,7 @@ base::Result<void> Initiator::exchange(std::uint8_t number) {
         }
     }
     wire_.compare(number, exchange.slot, exchange.sequence, exchange.bytes, outcome_);
+    wire_.mark(number, exchange.slot);
     return wire_.post_receive(number, exchange.slot);
 }
 
@@ -257,6 +258,7 @@ base::Result<void> Initiator::take_late(std::uint8_t number, std::uint32_t slot,
         lost_.erase(found);
         ++outcome_.errors["answered too late"];
         wire_.compare(number, slot, sequence, bytes, outcome_);
+        wire_.mark(number, slot);
     } else {
         ++outcome_.errors["answered more than once"];
     }
@@ -334,6 +336,7 @@ void Initiator::complete(const ibv_wc& completion) {
     outcome_.bytes += wire_.layout().message_bytes;
     if (id.slot != RequestId::kUnseen) {
         wire_.compare(id.lane, id.slot, message, wire_.layout().message_bytes, outcome_);
+        wire_.mark(id.lane, id.slot);
         lane.free_slots.push_back(id.slot);
     }
 }

@@ -82,9 +82,11 @@ public:
     /// The lane's next write or read, of and to `peer`'s memory.
     [[nodiscard]] base::Result<void> post_one_sided(std::uint8_t lane, const Layout& theirs);
 
-    /// Compares what lies in `slot` with that message, and marks it.
+    /// Compares what lies in `slot` with that message.
     void compare(std::uint8_t lane, std::uint32_t slot, std::uint64_t message, std::uint64_t bytes,
                  Outcome& outcome) const;
+    /// Before anything is received there again, and when nothing is sent from there any more.
+    void mark(std::uint8_t lane, std::uint32_t slot) const;
     /// The slots of a write's target, in the end. Those that nobody wrote to are not counted.
     void compare_written(Outcome& outcome) const;
 
