@@ -43,7 +43,7 @@ Json stored_flow(const Json& flow, std::size_t number) {
     };
     const Json latency = flow.value("latency", Json::object());
     std::string text = flow.value("text", "");
-    if (const Json hops = flow.value("unproved", Json::array()); !hops.empty()) {
+    if (const Json hops = flow.value("unproved", Json::array()); flow["ran"].get<bool>() && !hops.empty()) {
         text += (text.empty() ? "" : "; ") + unproved_text(hops);
     }
     const auto whole = [](double value) { return static_cast<std::uint64_t>(std::max(0.0, value)); };
@@ -127,7 +127,7 @@ void add_stored_head(std::string& out, const Json& run) {
         add_line(out, "links",
                  fmt::format("{} of {} directions crossed", count("crossed"), count("link_directions")));
         add_line(out, "flows",
-                 fmt::format("{} of {} run, {} proved on every hop{}", count("flows"), count("planned"),
+                 fmt::format("{} of {} tried, {} proved on every hop{}", count("flows"), count("planned"),
                              count("proved"), run.value("interrupted", false) ? "; interrupted" : ""));
     }
     add_line(out, "findings", count("findings"));
@@ -164,9 +164,12 @@ Json probe_run_json(const ProbeRunHead& head, const Json& report) {
     Json flows = Json::array();
     Json findings = Json::array();
     std::uint64_t proved = 0;
+    const bool is_interrupted = report["interrupted"].get<bool>();
     for (const Json& flow : report["flows"]) {
-        if (!flow["ran"].get<bool>() && flow["text"].get<std::string>().empty()) {
-            continue;  // of a round that was not reached
+        const bool was_tried =
+            flow["ran"].get<bool>() || (!is_interrupted && !flow["text"].get<std::string>().empty());
+        if (!was_tried) {
+            continue;  // its round was not reached, or it had not begun when somebody said stop
         }
         flows.push_back(stored_flow(flow, flows.size() + 1));
         proved += flow["verdict"] == "proved" ? 1U : 0U;

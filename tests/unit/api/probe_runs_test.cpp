@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "base/prng.hpp"
 #include "daemon/api/api.hpp"
 #include "daemon/api/probe_history.hpp"
 
@@ -212,6 +213,39 @@ TEST_F(ProbeRuns, WhatIsWrongIsNamedAndNothingIsStored) {
         EXPECT_EQ(message(body), "the body is no JSON object with head, flows or findings");
     }
     EXPECT_TRUE(shelf_.kept.empty());
+}
+
+TEST_F(ProbeRuns, BytesThatAreWrongSomewhereNeverPassForMore) {
+    const std::string good =
+        json{{"head", {{"asked_by", "a"}, {"begun_ms", 5}}},
+             {"flows", {flow(), flow()}},
+             {"findings", {{{"kind", "k"}, {"guid", "0x5"}, {"port", 17}, {"name", "n"}, {"text", "t"}}}}}
+            .dump();
+    base::Prng prng(7);
+    int taken = 0;
+    for (int i = 0; i < 20'000; ++i) {
+        std::string body = good;
+        for (std::uint64_t hits = 1 + prng.below(3); hits > 0; --hits) {
+            const auto at = static_cast<std::size_t>(prng.below(body.size()));
+            switch (prng.below(3)) {
+                case 0: body[at] = static_cast<char>(prng.below(256)); break;
+                case 1: body.erase(at, 1 + prng.below(8)); break;
+                default:
+                    body.insert(at, body.substr(static_cast<std::size_t>(prng.below(body.size())), 9));
+                    break;
+            }
+        }
+        const Given given = ask("POST", "/v1/probe/runs", body);
+        ASSERT_TRUE(given.status == 201 || given.status == 400) << body;
+        ASSERT_TRUE(given.body.is_object()) << "an answer that can be read";
+        taken += given.status == 201 ? 1 : 0;
+    }
+    EXPECT_GT(taken, 100) << "some are harmless";
+    for (const db::ProbeFlow& row : shelf_.flow_rows) {
+        ASSERT_LE(row.lid.value(), mad::kLidUnicastMax);
+        ASSERT_LE(row.bytes, std::uint64_t{1} << 63U);
+        ASSERT_LE(row.from.name.size(), 255U);
+    }
 }
 
 TEST_F(ProbeRuns, LongTextIsCutBetweenCharacters) {

@@ -40,7 +40,7 @@ TEST(ProbeRun, AHealthyFabricHasNoFindingAndEveryHopIsProved) {
     EXPECT_EQ(report["tables"].get<std::string>().substr(0, 8), "ftree 0x");
     const Said text = rehearse({"--list", "3"});
     EXPECT_EQ(text.code, 0);
-    EXPECT_NE(text.out.find("32 of 32 run, 32 proved on every hop"), std::string::npos) << text.out;
+    EXPECT_NE(text.out.find("32 of 32 tried, 32 proved on every hop"), std::string::npos) << text.out;
     EXPECT_NE(text.out.find("and 29 more"), std::string::npos) << text.out;
     EXPECT_NE(text.out.find("12 switches"), std::string::npos) << text.out;
 }
@@ -122,10 +122,10 @@ TEST(ProbeRunRows, FlowsThatWereNotReachedAreLeftOut) {
                     {"unproved", Json::array({hop})},
                     {"latency", Json{{"p50", 7}, {"p99", 8}, {"maximum", 9}}}};
     };
-    const Json report{{"flows", Json::array({flow(true, ""), flow(false, "no agent"), flow(false, "")})},
-                      {"findings", Json::array()},
-                      {"interrupted", true},
-                      {"coverage", Json{{"links", 4}, {"crossed", 3}, {"pairs", 3}}}};
+    Json report{{"flows", Json::array({flow(true, ""), flow(false, "no agent"), flow(false, "")})},
+                {"findings", Json::array()},
+                {"interrupted", false},
+                {"coverage", Json{{"links", 4}, {"crossed", 3}, {"pairs", 3}}}};
     const Json run = probe_run_json({"alice", "--size 1", "ftree", 1000, 3500}, report);
     ASSERT_EQ(run["flow_rows"].size(), 2U);
     EXPECT_EQ(run["flows"], 2);
@@ -140,7 +140,12 @@ TEST(ProbeRunRows, FlowsThatWereNotReachedAreLeftOut) {
     EXPECT_EQ(row["bits_per_second"], 5);
     EXPECT_EQ(row["errors"], 2);
     EXPECT_EQ(row["text"], "a/1 -> a/1: seen-elsewhere at a/1 (odd)");
-    EXPECT_NE(probe_run_text(run, 5, 5).find("2 of 3 run, 1 proved on every hop; interrupted"),
+    EXPECT_EQ(run["flow_rows"][1]["text"], "no agent") << "of what was not sent no hop is told";
+    EXPECT_NE(probe_run_text(run, 5, 5).find("2 of 3 tried, 1 proved on every hop"), std::string::npos);
+    report["interrupted"] = true;
+    const Json stopped = probe_run_json({"alice", "--size 1", "ftree", 1000, 3500}, report);
+    EXPECT_EQ(stopped["flow_rows"].size(), 1U) << "what had not begun when somebody said stop";
+    EXPECT_NE(probe_run_text(stopped, 5, 5).find("1 of 3 tried, 1 proved on every hop; interrupted"),
               std::string::npos);
 }
 
