@@ -8,7 +8,8 @@
 //
 // What makes a link throttled that says it runs at full speed: a bulk flow came below kSlowShare of its
 // path's rate, and of the ports on its path that waited for credits (kWaitShare of the time that they sent)
-// the last one was not busy, for then it would be a link with much to do and not a slow one. Pure.
+// it has the last. Unless the next link is busy: then packets wait before it because there is much to do. (A
+// port that sends all the time does not count waits: no data was sent during the tick, IBA 16.1.3.5.) Pure.
 #pragma once
 
 #include <span>

@@ -293,10 +293,13 @@ void RoundJudge::find_throttle(const FlowReport& flow, std::vector<Finding>& fin
     if (last == nullptr) {
         return;
     }
-    const double busy_mbps = static_cast<double>(rise(last->out).transmit_words) * 32000.0 / nanoseconds;
-    const std::uint32_t capacity = rate_of(*last);
-    if (capacity == 0 || busy_mbps >= kSlowShare * capacity) {
-        return;
+    if (last != &hops.back()) {
+        const Hop& next = *(last + 1);
+        const Rise& beyond = rise(next.out);
+        const double busy_mbps = static_cast<double>(beyond.transmit_words) * 32000.0 / nanoseconds;
+        if (!beyond.known || busy_mbps >= kSlowShare * rate_of(next)) {
+            return;
+        }
     }
     add_finding(findings, {.kind = Finding::Kind::throttled_link,
                            .at = last->out,

@@ -438,8 +438,16 @@ TEST_F(JudgeRound, AThrottledLinkIsTheLastThatWaits) {
 
     after[hops[3].out].transmit_words += 2 * kWords;
     judge();
-    EXPECT_TRUE(findings.empty()) << "it is busy with others' traffic";
+    EXPECT_EQ(findings.size(), 1U) << "others wait there too";
     after[hops[3].out].transmit_words -= 2 * kWords;
+    after[hops[4].out].transmit_words += 2 * kWords;
+    judge();
+    EXPECT_TRUE(findings.empty()) << "the next link is busy with others' traffic";
+    after[hops[4].out].transmit_words -= 2 * kWords;
+    after[hops[4].out].known = false;
+    judge();
+    EXPECT_TRUE(findings.empty()) << "it may be";
+    after[hops[4].out].known = true;
 
     after[hops[3].out].knows_wait = after[hops[2].out].knows_wait = false;
     judge();
