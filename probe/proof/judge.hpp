@@ -42,6 +42,7 @@ struct RoundReading {
     const std::map<Place, std::uint32_t>& running;  ///< what links run at, in Mb/s, as read
 };
 /// Says of each flow what was seen of its hops, and adds to `findings`. `flows`: those of the round.
+/// REQUIRES: by the tables, all of them arrive.
 void judge_round(const routing::Topology& topology, const routing::TableView& view, const TestSpec& spec,
                  const RoundReading& reading, std::span<FlowReport* const> flows,
                  std::vector<Finding>& findings);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/check.hpp"
 #include "probe/proof/judge.hpp"
 
 namespace ibf::probe {
@@ -119,7 +120,7 @@ public:
             rises_.emplace(place, rise_of(reading.before, reading.after, place));
         }
         for (const FlowReport* flow : flows) {
-            const std::vector<Hop> hops = *hops_of(topology, view, flow->flow.from, flow->flow.lid);
+            const std::vector<Hop> hops = path_of(*flow);
             for (const Hop& hop : hops) {
                 expected_[hop.out] += flow->has_run ? words_of(*flow, spec) : 0;
             }
@@ -158,6 +159,11 @@ private:
             .known = false, .why = "its counters were not read", .wait = {}, .errors = {}};
         const auto found = rises_.find(place);
         return found != rises_.end() ? found->second : kNotRead;
+    }
+    [[nodiscard]] std::vector<Hop> path_of(const FlowReport& flow) const {
+        std::optional<std::vector<Hop>> hops = hops_of(topology_, view_, flow.flow.from, flow.flow.lid);
+        IBF_CHECK(hops, "a flow that does not arrive");
+        return std::move(*hops);
     }
     /// What the link runs at now, else what it did when the topology was taken; 0: not known.
     [[nodiscard]] std::uint32_t rate_of(const Hop& hop) const {
@@ -236,7 +242,7 @@ void RoundJudge::see_hops(FlowReport& flow) const {
     constexpr std::array kWorstFirst{Seen::not_seen, Seen::elsewhere, Seen::errors_rose, Seen::no_evidence,
                                      Seen::proved};
     const auto rank = [&](Seen seen) { return std::find(kWorstFirst.begin(), kWorstFirst.end(), seen); };
-    const std::vector<Hop> hops = *hops_of(topology_, view_, flow.flow.from, flow.flow.lid);
+    const std::vector<Hop> hops = path_of(flow);
     const std::uint64_t words = flow.has_run ? words_of(flow, spec_) : 0;
     flow.hops = static_cast<std::uint32_t>(hops.size());
     flow.proved = 0;
@@ -271,7 +277,7 @@ void RoundJudge::find_throttle(const FlowReport& flow, std::vector<Finding>& fin
     if (!is_bulk || outcome.bytes < kBulkBytes || nanoseconds <= 0) {
         return;
     }
-    const std::vector<Hop> hops = *hops_of(topology_, view_, flow.flow.from, flow.flow.lid);
+    const std::vector<Hop> hops = path_of(flow);
     double path_mbps = spec_.bits_per_second > 0 ? static_cast<double>(spec_.bits_per_second) / 1e6
                                                  : std::numeric_limits<double>::max();
     for (const Hop& hop : hops) {
@@ -338,7 +344,7 @@ void RoundJudge::tell_lost(const FlowReport& flow, std::vector<Finding>& finding
                     [&](const Finding& finding) { return explains(finding, flow); })) {
         return;
     }
-    const std::vector<Hop> hops = *hops_of(topology_, view_, flow.flow.from, flow.flow.lid);
+    const std::vector<Hop> hops = path_of(flow);
     const auto gone = std::find_if(flow.unproved.begin(), flow.unproved.end(), [](const HopReport& hop) {
         return hop.seen == Seen::not_seen || hop.seen == Seen::elsewhere;
     });

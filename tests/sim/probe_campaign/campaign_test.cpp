@@ -97,6 +97,23 @@ TEST_F(ProbeCampaign, TheCoverCrossesEveryLinkThatPairsCross) {
         cover.pairs, cover.lower_bound, cover.crossed, cover.links, cover.rounds);
 }
 
+TEST_F(ProbeCampaign, TheWholeCoverAndTheAuditInOneRun) {
+    SimAgents agents(*stage_->simulator, stage_->topology, Background{}, 1);
+    const base::Instant before = stage_->asker().now();
+    const Report report = stage_->conduct(stage_->cover, Stage::bulk(true), &agents);
+    EXPECT_TRUE(report.findings.empty()) << all_of(report.findings);
+    EXPECT_EQ(report.coverage.rounds_run, report.coverage.rounds);
+    EXPECT_EQ(report.read.switches, stage_->topology.switches.size());
+    EXPECT_EQ(report.read.unanswered, 0U);
+    for (const FlowReport& flow : report.flows) {
+        EXPECT_EQ(flow.proved, flow.hops) << to_string(flow.seen);
+    }
+    fmt::print(
+        "{} table entries, {} directions of cables, {} ports; {} questions in {} of the fabric's time\n",
+        report.read.table_entries, report.read.cables, report.read.ports, report.read.questions,
+        base::format_duration(stage_->asker().now() - before));
+}
+
 /// One seed: what was done, who ought to be named.
 struct Trial {
     std::string what;
