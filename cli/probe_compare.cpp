@@ -72,7 +72,9 @@ Json run_head(const Json& run) {
 }
 
 std::string both(const Json& pair, const std::function<std::string(std::uint64_t)>& text) {
-    return fmt::format("{} -> {}", text(pair["before"]), text(pair["after"]));
+    const std::string before = text(pair["before"]);
+    const std::string after = text(pair["after"]);
+    return before == after ? before : fmt::format("{} -> {}", before, after);
 }
 
 std::vector<Column> change_columns() {
@@ -83,8 +85,9 @@ std::vector<Column> change_columns() {
             {"GB/S", [](const Json& row) { return both(row["bits_per_second"], gigabits_text); }},
             {"ERRORS", [](const Json& row) { return both(row["errors"], grouped); }},
             {"VERDICT", [](const Json& row) {
-                 return fmt::format("{} -> {}", field_text(row["verdict"], "before"),
-                                    field_text(row["verdict"], "after"));
+                 const std::string before = field_text(row["verdict"], "before");
+                 const std::string after = field_text(row["verdict"], "after");
+                 return before == after ? before : fmt::format("{} -> {}", before, after);
              }}};
 }
 

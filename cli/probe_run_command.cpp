@@ -40,7 +40,7 @@ struct RunOptions : SubjectOptions {
     std::string certificate_key;
     std::string port;
     std::string test = "write";
-    std::uint64_t size = 64 * 1024;
+    std::uint64_t size = 0;  ///< 0: as of the test
     double seconds = 1;
     std::uint64_t rate = 0;
     unsigned parallel = 64;
@@ -156,13 +156,22 @@ base::Result<Held> held_by_files(RunOptions options) {
     return Held{std::move(*subject), std::move(outcome->routes)};
 }
 
+/// What a test is good for: a bulk of octets, latency, or what a datagram of any path can hold.
+std::uint64_t size_of(const RunOptions& options) {
+    constexpr std::uint64_t kBulk = 64 * 1024;
+    return options.size != 0        ? options.size
+           : options.test == "ping" ? 64
+           : options.test == "ud"   ? 1024
+                                    : kBulk;
+}
+
 probe::TestSpec spec_of(const RunOptions& options) {
     probe::TestSpec spec;
     spec.test = options.test == "send"   ? probe::Test::send
                 : options.test == "ping" ? probe::Test::ping
                 : options.test == "ud"   ? probe::Test::ud
                                          : probe::Test::write;
-    spec.message_bytes = options.size;
+    spec.message_bytes = size_of(options);
     spec.messages = 0;
     spec.duration =
         std::chrono::duration_cast<base::Duration>(std::chrono::duration<double>(options.seconds));
@@ -219,7 +228,7 @@ std::string command_text(const RunOptions& options) {
     if (options.no_traffic) {
         out += ", no traffic";
     } else {
-        out += fmt::format(", {} of {} bytes, {:g} s{}", options.test, options.size, options.seconds,
+        out += fmt::format(", {} of {} bytes, {:g} s{}", options.test, size_of(options), options.seconds,
                            options.together ? ", together" : "");
     }
     out += options.rounds > 0 ? fmt::format(", {} rounds", options.rounds) : "";
@@ -376,9 +385,8 @@ void add_traffic_options(CLI::App& run, RunOptions& options) {
     run.add_option("--test", options.test, "What is sent")
         ->check(CLI::IsMember({"write", "send", "ping", "ud"}))
         ->capture_default_str();
-    run.add_option("--size", options.size, "Bytes of a message")
-        ->check(CLI::Range(std::uint64_t{1}, probe::kMessageBytesMax))
-        ->capture_default_str();
+    run.add_option("--size", options.size, "Bytes of a message; default 65536, of ping 64, of ud 1024")
+        ->check(CLI::Range(std::uint64_t{1}, probe::kMessageBytesMax));
     run.add_option("--seconds", options.seconds, "How long each flow sends")
         ->check(CLI::Range(0.01, 3600.0))
         ->capture_default_str();

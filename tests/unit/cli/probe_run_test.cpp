@@ -85,6 +85,17 @@ TEST(ProbeRun, OnlySomeRoundsAndAmongSomeHosts) {
     EXPECT_LT(report["read"]["table_entries"].get<int>(), 12 * 64) << "only of switches on the paths";
 }
 
+TEST(ProbeRun, EachTestHasItsSize) {
+    for (const auto& [test, size] :
+         std::vector<std::pair<std::string, int>>{{"write", 65536}, {"ping", 64}, {"ud", 1024}}) {
+        const Said said = rehearse({"--test", test, "--json"});
+        ASSERT_EQ(said.code, 0) << test << said.err;
+        const Json flow = Json::parse(said.out)["flows"][0];
+        ASSERT_GT(flow["messages"].get<int>(), 0) << test;
+        EXPECT_EQ(flow["bytes"].get<int>() / flow["messages"].get<int>(), size) << test;
+    }
+}
+
 TEST(ProbeRun, WrongWordsAreUsage) {
     EXPECT_EQ(rehearse({"--test", "read"}).code, 2);
     EXPECT_EQ(rehearse({"--seconds", "0"}).code, 2);
