@@ -81,7 +81,7 @@ public:
         const std::function<void(const probe::Progress&)>& progress, std::stop_token stop) override {
         stage_.with([](Stage& it) { ++it.running; });
         std::uint64_t messages = 0;
-        const int tellings = stage_.runs_until_stopped ? 100'000 : 3;
+        const int tellings = stage_.runs_until_stopped ? 2000 : 3;  // ten seconds: who is not stopped fails
         for (int i = 0; i < tellings && !stop.stop_requested(); ++i) {
             progress({++messages, messages * 64, base::Duration{1}});
             std::unique_lock lock(stage_.mutex);
