@@ -260,6 +260,24 @@ class Strangers(Case):
             self.say(stream, {"type": "describe"})
             self.assertEqual(self.hear(stream)["type"], "description", "it lives")
 
+    def test_a_frame_that_dribbles_in_ends_the_connection(self):
+        with self.greeted() as stream:
+            begun = time.monotonic()
+            stream.settimeout(1)
+            stream.sendall(b"\0\0\x10\0{")
+            gone = False
+            while not gone and time.monotonic() - begun < 40:
+                try:
+                    stream.sendall(b" ")
+                    gone = stream.recv(1) == b""
+                except TimeoutError:
+                    pass
+                except (ConnectionError, ssl.SSLError):
+                    gone = True
+            self.assertTrue(gone)
+            self.assertGreater(time.monotonic() - begun, 5, "patience there is")
+        self.await_log(self.log, "a frame has begun and does not end")
+
     def test_what_is_not_due_is_refused(self):
         for message in ({"type": "run"}, {"type": "connect", "peer": {"layer": "Ethernet"}}):
             with self.greeted() as stream:
