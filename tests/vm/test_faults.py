@@ -10,10 +10,21 @@ QUICK = "--timeout 13"   # 34 ms, longer than a round trip between the machines
 
 class Faults(Probe):
     def flood(self, test="write", count=60, flags=QUICK):
-        """Enough in flight for faults to strike; the counters of both machines that rose, by name."""
+        """Enough in flight for faults to strike; the counters of both machines that rose, by name.
+
+        With losses, rxe of Linux 6.1 now and then has a pair of queue pairs that send again and again and receive nothing:
+        rdma-core's ping-pong hangs then, in one run of ten at 10 % loss. The probe says "timeout", and may try again twice.
+        """
         self.start_agent()
-        risen = self.counting()
-        report, _ = self.probe(test, f"--size 8K --count {count} --depth 8", flags, seconds=240)
+        for more_tries in (2, 1, 0):
+            risen = self.counting()
+            code, out, err = self.one.run(self.command(test, f"--size 8K --count {count} --depth 8", flags), 240)
+            self.assertTrue(out.strip(), f"exit code {code}: {err}{self.agent.said()}")
+            report = json.loads(out)
+            if not more_tries or report["sizes"][0]["initiator"]["failure"] != "timeout":
+                break
+            print(f"rxe hangs; once more: {brief(report)}")
+        self.assertEqual(code, 0, brief(report))
         self.assert_whole(report, count, [8192])
         one = report["sizes"][0]
         counted = risen()
