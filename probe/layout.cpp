@@ -7,7 +7,8 @@
 namespace ibf::probe {
 namespace {
 
-constexpr std::uint64_t kInFlightBytes = 128ULL << 20U;  ///< of all queue pairs: more hides no latency
+constexpr std::uint64_t kInFlightBytes = 32ULL
+                                         << 20U;  ///< of all queue pairs: 400 Gb/s over half a millisecond
 constexpr std::uint64_t kContentBytes = 64ULL << 20U;
 constexpr std::uint32_t kContentsMost = 16;
 constexpr std::uint32_t kCheckedFirstMost = 64;
@@ -97,7 +98,8 @@ base::Result<Layout> layout_of(const TestSpec& spec, Side side) {
     layout.headroom = spec.test == Test::ud ? kGrhBytes : 0;
     layout.stride = (layout.headroom + spec.message_bytes + 63) / 64 * 64;
     const std::uint64_t all_queue_pairs = spec.message_bytes * spec.queue_pairs;
-    layout.in_flight = one_by_one ? 1 : clamped(kInFlightBytes / all_queue_pairs, 1, spec.depth);
+    const std::uint32_t at_least = spec.message_bytes > kContentBytes ? 1 : std::min(spec.depth, 2U);
+    layout.in_flight = one_by_one ? 1 : clamped(kInFlightBytes / all_queue_pairs, at_least, spec.depth);
     layout.checked_first = clamped(kContentBytes / spec.message_bytes, 1, kCheckedFirstMost);
     layout.contents = clamped(
         kContentBytes / (spec.test == Test::write ? all_queue_pairs : spec.message_bytes), 1, kContentsMost);

@@ -10,6 +10,10 @@
 // compare all; so does the target of a write, which looks once, in the end, at a slot for each pattern of
 // each queue pair.
 //
+// Of large messages fewer are in flight than the spec's depth: 32 MiB of all queue pairs together, and of
+// each two at least (one above 64 MiB). More hides no latency, and all of it has to arrive after the time is
+// over.
+//
 // A slot that was compared is marked (one octet in each 256 turned over), so that a message that never
 // arrives there is not taken for the one before. Pure.
 #pragma once

@@ -29,6 +29,7 @@ constexpr int kResolveMs = 3000;
 constexpr int kRejectedNobodyListens = 8;  ///< IBA 12.6.7.2, invalid service id
 
 base::Error cm_error(const char* what, int why) {
+    why = why_not_opened("/dev/infiniband/rdma_cm", why);
     if (why == ENODEV || why == ENOENT) {
         return {
             base::ErrorKind::unavailable,

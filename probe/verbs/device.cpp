@@ -1,6 +1,7 @@
 #include "probe/verbs/device.hpp"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <unistd.h>
 
@@ -51,6 +52,7 @@ struct DeviceList {
 
 base::Error open_error(const char* name, const char* node, int why) {
     const std::string file = fmt::format("/dev/infiniband/{}", node);
+    why = why_not_opened(file, why);
     if (why == EACCES || why == EPERM) {
         return {
             base::ErrorKind::refused,
@@ -197,6 +199,12 @@ std::string to_text(const GidOctets& gid) {
     std::array<char, INET6_ADDRSTRLEN> text{};
     ::inet_ntop(AF_INET6, gid.data(), text.data(), text.size());
     return text.data();
+}
+
+int why_not_opened(const std::string& file, int why) {
+    const bool is_there = ::faccessat(AT_FDCWD, file.c_str(), F_OK, AT_EACCESS) == 0;
+    const bool is_allowed = ::faccessat(AT_FDCWD, file.c_str(), R_OK | W_OK, AT_EACCESS) == 0;
+    return is_there && !is_allowed ? EACCES : why;
 }
 
 base::Result<std::vector<PortDescription>> describe() {

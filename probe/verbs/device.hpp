@@ -45,6 +45,10 @@ struct PortDescription {
 /// "fe80:0:0:0:..." as eight groups; IPv4 in IPv6 as "::ffff:10.0.0.1".
 [[nodiscard]] std::string to_text(const GidOctets& gid);
 
+/// Why a device file was not opened: the libraries look for it elsewhere when they may not open it, and then
+/// say that it is not there. `why` is the errno that they left.
+[[nodiscard]] int why_not_opened(const std::string& file, int why);
+
 struct Chosen {
     PortDescription port;
     GidEntry gid{};  ///< of Ethernet always; of InfiniBand entry 0, or the one that was asked for

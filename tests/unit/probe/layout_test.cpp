@@ -114,6 +114,18 @@ TEST(Layout, AGibibyteFitsAndSixtyFourOfThemDoNot) {
     }
 }
 
+TEST(Layout, OfLargeMessagesFewAreInFlight) {
+    const auto in_flight = [](std::uint64_t bytes, std::uint32_t queue_pairs, std::uint32_t depth) {
+        return layout_of(spec_of(probe::Test::write, bytes, queue_pairs, depth), Side::initiator)->in_flight;
+    };
+    EXPECT_EQ(in_flight(65536, 1, 1024), 512U);
+    EXPECT_EQ(in_flight(65536, 8, 1024), 64U);
+    EXPECT_EQ(in_flight(1U << 20U, 1, 64), 32U);
+    EXPECT_EQ(in_flight(64U << 20U, 1, 64), 2U);
+    EXPECT_EQ(in_flight(64U << 20U, 1, 1), 1U);
+    EXPECT_EQ(in_flight(1U << 30U, 1, 64), 1U);
+}
+
 TEST(Layout, BothSidesOfAWriteAgreeOnTheSlots) {
     const TestSpec spec = spec_of(probe::Test::write, 1000, 4);
     const auto writes = layout_of(spec, Side::initiator);

@@ -1,8 +1,11 @@
 #include "probe/verbs/device.hpp"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <string>
 
 namespace ibf::probe::verbs::test {
@@ -105,6 +108,18 @@ TEST(Device, ADeviceThatCannotBeOpenedSaysWhyForAnyPort) {
     ASSERT_FALSE(chosen);
     EXPECT_EQ(chosen.error().kind, base::ErrorKind::unavailable);
     EXPECT_EQ(chosen.error().message, "mlx5_0 cannot be used: it may not be opened");
+}
+
+// libibverbs and librdmacm say ENOENT of a file that they may not open.
+TEST(Device, AFileThatMayNotBeOpenedIsToldFromOneThatIsNotThere) {
+    EXPECT_EQ(why_not_opened("/no/such/file", ENOENT), ENOENT);
+    EXPECT_EQ(why_not_opened("/dev/null", ENOENT), ENOENT) << "it may be opened: the reason is another one";
+    const std::string file = testing::TempDir() + "/ibf-unreadable-" + std::to_string(::getpid());
+    const int made = ::open(file.c_str(), O_CREAT | O_RDWR, 0);
+    ASSERT_GE(made, 0);
+    ::close(made);
+    EXPECT_EQ(why_not_opened(file, ENOENT), ::geteuid() == 0 ? ENOENT : EACCES);
+    ::unlink(file.c_str());
 }
 
 TEST(Device, NoneAtAllSaysWhatToLoad) {
