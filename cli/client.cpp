@@ -72,7 +72,8 @@ base::Result<void> read_body(Local::socket& socket, beast::flat_buffer& buffer,
     return good ? base::Result<void>{} : refusal(status, error_body);
 }
 
-base::Result<void> request(const std::string& path, http::verb verb, const std::string& target, const Sink& sink) {
+base::Result<void> request(const std::string& path, http::verb verb, const std::string& target,
+                           const std::string& body, const Sink& sink) {
     asio::io_context context;
     Local::socket socket(context);
     beast::error_code error;
@@ -80,8 +81,11 @@ base::Result<void> request(const std::string& path, http::verb verb, const std::
     if (error) {
         return cannot_connect(path, error);
     }
-    http::request<http::empty_body> message{verb, target, 11};
+    http::request<http::string_body> message{verb, target, 11, body};
     message.set(http::field::host, "ibfabricd");
+    if (!body.empty()) {
+        message.set(http::field::content_type, "application/json");
+    }
     message.keep_alive(false);
     message.prepare_payload();
     http::write(socket, message, error);
@@ -145,7 +149,7 @@ base::Result<void> Client::get(const std::string& path, const Params& params, co
         return base::fail(base::ErrorKind::usage, fmt::format("--socket: {} characters are too long for a socket path, "
                                                               "{} fit", socket_.size(), kSocketPathMax));
     }
-    return request(socket_, http::verb::get, target_of(path, params), sink);
+    return request(socket_, http::verb::get, target_of(path, params), {}, sink);
 }
 
 base::Result<std::string> Client::get_text(const std::string& path, const Params& params) const {
@@ -162,8 +166,13 @@ base::Result<Json> Client::get_json(const std::string& path, const Params& param
 }
 
 base::Result<Json> Client::post_json(const std::string& path, const Params& params) const {
+    return post_json(path, params, {});
+}
+
+base::Result<Json> Client::post_json(const std::string& path, const Params& params,
+                                     const std::string& body) const {
     std::string text;
-    const auto done = request(socket_, http::verb::post, target_of(path, params),
+    const auto done = request(socket_, http::verb::post, target_of(path, params), body,
                               [&text](std::string_view piece) -> base::Result<void> {
                                   text += piece;
                                   return {};

@@ -30,6 +30,8 @@ public:
     [[nodiscard]] base::Result<std::string> get_text(const std::string& path, const Params& params) const;
     [[nodiscard]] base::Result<Json> get_json(const std::string& path, const Params& params) const;
     [[nodiscard]] base::Result<Json> post_json(const std::string& path, const Params& params) const;
+    [[nodiscard]] base::Result<Json> post_json(const std::string& path, const Params& params,
+                                               const std::string& body) const;
 
 private:
     std::string socket_;

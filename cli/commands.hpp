@@ -35,7 +35,13 @@ void add_query_command(CLI::App& app, Action& chosen);
 void add_export_command(CLI::App& app, Action& chosen);
 /// generate, plan: no daemon needed.
 void add_plan_commands(CLI::App& app, Action& chosen);
-/// probe plan: no daemon needed.
+/// probe, with what follows.
 void add_probe_commands(CLI::App& app, Action& chosen);
+/// probe run; to the command `probe`, as the next.
+void add_probe_run_command(CLI::App& probe, Action& chosen);
+/// probe list, show, compare.
+void add_probe_store_commands(CLI::App& probe, Action& chosen);
+/// probe explain: no daemon needed.
+void add_probe_explain_command(CLI::App& probe, Action& chosen);
 
 }  // namespace ibf::cli

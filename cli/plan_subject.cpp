@@ -75,28 +75,42 @@ base::Result<double> failing_share(const std::string& text) {
     return percent / 100;
 }
 
-base::Result<Subject> read_fabric(const SubjectOptions& options) {
-    auto netlist = routing::netlist_from_spec(options.spec);
-    if (!netlist) {
-        return tl::unexpected(netlist.error());
-    }
-    const std::size_t links = netlist->link_count();
+base::Result<Subject> subject_of(routing::Netlist netlist, const SubjectOptions& options) {
+    const std::size_t links = netlist.link_count();
     if (!options.fail.empty()) {
         const auto share = failing_share(options.fail);
         if (!share) {
             return tl::unexpected(share.error());
         }
-        routing::thin_out(*netlist, 0, *share, options.seed);
+        routing::thin_out(netlist, 0, *share, options.seed);
     }
-    auto topology = routing::topology_of(*netlist, static_cast<std::uint8_t>(options.lmc));
+    auto topology = routing::topology_of(netlist, static_cast<std::uint8_t>(options.lmc));
     if (!topology) {
         return tl::unexpected(topology.error());
     }
     Subject subject;
     subject.topology = std::move(*topology);
-    subject.failed_links = links - netlist->link_count();
-    subject.netlist = std::move(*netlist);
+    subject.failed_links = links - netlist.link_count();
+    subject.netlist = std::move(netlist);
     subject.hosts = routing::usual_order(subject.topology, options.threads);
+    return subject;
+}
+
+/// With the hosts of a file, if one is named.
+base::Result<Subject> with_hosts(base::Result<Subject> subject, const SubjectOptions& options) {
+    if (!subject || options.hosts.empty()) {
+        return subject;
+    }
+    auto hosts = routing::load_host_list(options.hosts, subject->topology, subject->hosts);
+    if (!hosts) {
+        return tl::unexpected(hosts.error());
+    }
+    if (hosts->size() < 2) {
+        return base::fail(base::ErrorKind::usage,
+                          fmt::format("{}: traffic takes two end ports or more, this names {}", options.hosts,
+                                      hosts->size()));
+    }
+    subject->hosts = std::move(*hosts);
     return subject;
 }
 
@@ -165,21 +179,20 @@ routing::PatternOptions pattern_options(const SubjectOptions& options) {
 
 base::Result<Subject> read_subject(const SubjectOptions& options) {
     progress("reading the fabric ...");
-    auto subject = read_fabric(options);
-    if (!subject || options.hosts.empty()) {
-        return subject;
+    auto netlist = routing::netlist_from_spec(options.spec);
+    if (!netlist) {
+        return tl::unexpected(netlist.error());
     }
-    auto hosts = routing::load_host_list(options.hosts, subject->topology, subject->hosts);
-    if (!hosts) {
-        return tl::unexpected(hosts.error());
+    return with_hosts(subject_of(std::move(*netlist), options), options);
+}
+
+base::Result<Subject> subject_from_text(std::string_view text, const std::string& origin,
+                                        const SubjectOptions& options) {
+    auto netlist = routing::parse_netlist(text, origin);
+    if (!netlist) {
+        return tl::unexpected(netlist.error());
     }
-    if (hosts->size() < 2) {
-        return base::fail(base::ErrorKind::usage,
-                          fmt::format("{}: traffic takes two end ports or more, this names {}", options.hosts,
-                                      hosts->size()));
-    }
-    subject->hosts = std::move(*hosts);
-    return subject;
+    return with_hosts(subject_of(std::move(*netlist), options), options);
 }
 
 Json head_json(const SubjectOptions& options, const Subject& subject, const routing::EngineAttempt& attempt) {

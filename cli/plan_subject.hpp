@@ -60,6 +60,11 @@ struct Subject {
 /// Says on the way what it does. Errors: usage, parse, not_found, unsupported.
 [[nodiscard]] base::Result<Subject> read_subject(const SubjectOptions& options);
 
+/// The fabric of a topology text that somebody else sent; `origin` names it in messages. Of the options, who is
+/// looked at.
+[[nodiscard]] base::Result<Subject> subject_from_text(std::string_view text, const std::string& origin,
+                                                      const SubjectOptions& options);
+
 /// The head of every plan: the engine, then the fabric.
 [[nodiscard]] Json head_json(const SubjectOptions& options, const Subject& subject,
                              const routing::EngineAttempt& attempt);

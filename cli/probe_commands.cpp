@@ -1,4 +1,4 @@
-// probe: which traffic shows that the computed paths are the paths taken.
+// probe plan: which traffic shows that the computed paths are the paths taken.
 #include <memory>
 #include <utility>
 
@@ -85,9 +85,12 @@ Exit run_probe_plan(ProbeOptions options, const Session& session) {
 }  // namespace
 
 void add_probe_commands(CLI::App& app, Action& chosen) {
-    CLI::App* probe = app.add_subcommand("probe", "Which traffic shows that paths are as computed");
+    CLI::App* probe = app.add_subcommand("probe", "Whether traffic takes the computed paths");
     probe->require_subcommand(1);
     const auto options = std::make_shared<ProbeOptions>();
+    add_probe_run_command(*probe, chosen);
+    add_probe_store_commands(*probe, chosen);
+    add_probe_explain_command(*probe, chosen);
     CLI::App* plan = probe->add_subcommand(
         "plan", "Pairs of hosts whose paths cross every link, and links that traffic would heat");
     add_subject(*plan, *options,

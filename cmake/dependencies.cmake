@@ -12,6 +12,8 @@ find_package(Boost 1.81 REQUIRED)
 pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd)
 pkg_check_modules(UMAD REQUIRED IMPORTED_TARGET libibumad)
 pkg_check_modules(IBMAD REQUIRED IMPORTED_TARGET libibmad)
+pkg_check_modules(VERBS REQUIRED IMPORTED_TARGET libibverbs)
+pkg_check_modules(RDMACM REQUIRED IMPORTED_TARGET librdmacm)
 pkg_check_modules(OPENSSL REQUIRED IMPORTED_TARGET openssl)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
 

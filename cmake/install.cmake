@@ -6,7 +6,7 @@ endif()
 set(doc ${CMAKE_INSTALL_DATADIR}/doc/ibfabric)
 
 install(TARGETS ibfabricd RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR})
-install(TARGETS ibfabric ibfabric-sim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS ibfabric ibfabric-sim ibfabric-probe RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 # No library to link with: programs are started with it (ibfabric-sim run).
 install(TARGETS ibfabric-umad LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/ibfabric)
 
@@ -14,7 +14,11 @@ install(TARGETS ibfabric-umad LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/ibfabr
 file(READ ${CMAKE_SOURCE_DIR}/systemd/ibfabricd.service unit)
 string(REPLACE "/usr/sbin/" "${CMAKE_INSTALL_FULL_SBINDIR}/" unit "${unit}")
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/systemd/ibfabricd.service CONTENT "${unit}" @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/systemd/ibfabricd.service DESTINATION lib/systemd/system)
+file(READ ${CMAKE_SOURCE_DIR}/systemd/ibfabric-probe.service unit)
+string(REPLACE "/usr/bin/" "${CMAKE_INSTALL_FULL_BINDIR}/" unit "${unit}")
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/systemd/ibfabric-probe.service CONTENT "${unit}" @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/systemd/ibfabricd.service ${CMAKE_BINARY_DIR}/systemd/ibfabric-probe.service
+  DESTINATION lib/systemd/system)
 install(FILES systemd/60-ibfabric.rules DESTINATION lib/udev/rules.d)
 
 file(GLOB pages CONFIGURE_DEPENDS man/*.[1-9])
@@ -25,8 +29,10 @@ foreach(page ${pages})
 endforeach()
 
 install(FILES completions/ibfabric.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ibfabric)
-install(FILES completions/ibfabric-sim.bash
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ibfabric-sim)
+foreach(program ibfabric-sim ibfabric-probe)
+  install(FILES completions/${program}.bash
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ${program})
+endforeach()
 install(FILES LICENSE DESTINATION ${doc} RENAME copyright)
 foreach(page README.md CHANGELOG.md docs/HARDWARE.md)
   if(EXISTS ${CMAKE_SOURCE_DIR}/${page})
@@ -34,4 +40,4 @@ foreach(page README.md CHANGELOG.md docs/HARDWARE.md)
   endif()
 endforeach()
 # An example, never /etc: a configuration is the operator's own file.
-install(FILES docs/ibfabricd.toml DESTINATION ${doc}/examples)
+install(FILES docs/ibfabricd.toml docs/probe.toml DESTINATION ${doc}/examples)

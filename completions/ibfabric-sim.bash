@@ -20,11 +20,12 @@ _ibfabric_sim() {
             if [[ $COMP_CWORD == 3 ]]; then
                 choices="truth counters clients events help quit drop delay duplicate reorder wrong-tid error-status slow-set"
                 choices+=" reboot dead alive link-down link-up flap remove-node add-node trap mute-traps"
-                choices+=" corrupt-node-info one-way at"
+                choices+=" corrupt-node-info one-way swap-cables lossy throttle lft-entry adaptive-routing"
+                choices+=" no-extended-counters redirect-perf at"
             elif [[ $previous == truth ]]; then
                 choices="tables lanes"
             else
-                choices="attr= method= count= probability= delay= number="
+                choices="attr= method= count= probability= delay= number= with= lid="
             fi
             ;;
         *)

@@ -7,8 +7,8 @@ _ibfabric() {
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
         if [[ -z $command && " $commands " == *" $word "* ]]; then
             command=$word
-        elif [[ $command == probe && $word == plan ]]; then
-            command="probe plan"
+        elif [[ $command == probe && " plan run list show compare explain " == *" $word "* ]]; then
+            command="probe $word"
         elif [[ $command == query && -z $type && " $types " == *" $word "* ]]; then
             type=$word
         fi
@@ -23,9 +23,10 @@ _ibfabric() {
             [[ $command == ports ]] && choices+=" linked down"
             [[ $command == links ]] && choices+=" switches hosts slow drained"
             ;;
+        --test) choices="write send ping ud" ;;
         --pattern) choices="shift permutation bisection all" ;;
         --slow-links) choices="use weigh avoid" ;;
-        --socket | -o | --output | --hosts | --lfts | --dump | --hop-weights | --ignored-ports | --compute-nodes | --io-nodes | --guid-order)
+        --socket | -o | --output | --hosts | --agents | --faults | --key | --ca | --cert | --cert-key | --lfts | --dump | --hop-weights | --ignored-ports | --compute-nodes | --io-nodes | --guid-order)
             mapfile -t COMPREPLY < <(compgen -f -- "$current")
             return
             ;;
@@ -51,6 +52,15 @@ _ibfabric() {
                 choices+=" --engine --hosts --matchings --fail --seed --lmc --vls --threads --root --lfts --top --list --slow-links"
                 choices+=" --hop-weights --ignored-ports --compute-nodes --io-nodes --guid-order --allow-credit-loops --connect-roots"
                 ;;
+            "probe run")
+                choices+=" --test --size --seconds --rate --together --rounds --parallel --no-traffic --no-audit --agents --agent-port"
+                choices+=" --key --ca --cert --cert-key --port --no-store --sim --faults --list --engine --hosts --matchings --fail --seed --lmc --vls"
+                choices+=" --threads --root --lfts --slow-links --hop-weights --ignored-ports --compute-nodes --io-nodes --guid-order"
+                choices+=" --allow-credit-loops --connect-roots"
+                ;;
+            "probe list") choices+=" --limit" ;;
+            "probe show") choices+=" --flows --findings" ;;
+            "probe compare") choices+=" --last --slower --list" ;;
             events) choices+=" --limit --kind" ;;
             sweeps) choices+=" --limit" ;;
             nodes | switches | hosts | lids) choices+=" --match" ;;
@@ -63,14 +73,14 @@ _ibfabric() {
     elif [[ -z $choices && $previous == whatif ]]; then
         choices=down
     elif [[ -z $choices && $previous == probe ]]; then
-        choices=plan
+        choices="compare explain list plan run show"
     elif [[ -z $choices && $command == query && -z $type ]]; then
         choices=$types
     elif [[ -z $choices && $command == query && $previous != --* ]]; then
         compopt -o nospace 2> /dev/null
         mapfile -t COMPREPLY < <(compgen -S = -W "$("${COMP_WORDS[0]}" query "$type" --list-fields 2> /dev/null)" -- "$current")
         return
-    elif [[ -z $choices && ($command == generate || $command == plan || $command == "probe plan") ]]; then
+    elif [[ -z $choices && ($command == generate || $command == plan || $command == "probe plan" || $command == "probe run") ]]; then
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return
     fi

@@ -1,9 +1,10 @@
 #include "db/database.hpp"
+#include "db/probe_store.hpp"
 #include "db/row_tables.hpp"
 #include "db/schema.hpp"
+#include "db/sql.hpp"
 
 #include <fcntl.h>
-#include <sqlite3.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -31,190 +32,10 @@ using base::ErrorKind;
 using base::Result;
 
 constexpr int kApplicationId = 0x69624642;  // "ibFB", in the file's header
-constexpr int kBusyMilliseconds = 250;  // a reader's checkpoint is over by then; a lock held longer is said
-constexpr int kValueBytesMax = 16 * 1024 * 1024;
 constexpr std::uintmax_t kSectorBytes = 512;  // every size of a whole database is a multiple
 constexpr int kSetAsideMax = 1000;
 constexpr int kEventsLoaded = 200;
 constexpr std::size_t kLftBytesMax = 0xC000;  // entries of the whole unicast LID space
-
-// ---- SQLite
-// ------------------------------------------------------------------------------------------------
-
-/// A connection. The first failure sticks: what follows does nothing until take_error(), so that a
-/// transaction is written straight down and asked once at its end.
-class Sql {
-public:
-    Sql(const std::string& path, int flags) : path_(path) {
-        note(sqlite3_open_v2(path.c_str(), &handle_, flags, nullptr));
-        if (handle_ != nullptr) {
-            sqlite3_extended_result_codes(handle_, 1);
-            sqlite3_busy_timeout(handle_, kBusyMilliseconds);
-            sqlite3_limit(handle_, SQLITE_LIMIT_LENGTH, kValueBytesMax);
-            sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-            sqlite3_db_config(handle_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-            set_checkpoint_on_close(false);
-        }
-    }
-    ~Sql() { sqlite3_close(handle_); }
-    Sql(const Sql&) = delete;
-    Sql& operator=(const Sql&) = delete;
-
-    /// Off until the file is known to be ours: closing must not fold a foreign log into a file that is set
-    /// aside.
-    void set_checkpoint_on_close(bool on) {
-        sqlite3_db_config(handle_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, on ? 0 : 1, nullptr);
-    }
-
-    [[nodiscard]] bool ok() const { return code_ == SQLITE_OK; }
-    [[nodiscard]] sqlite3* handle() const { return handle_; }
-    /// What this file holds cannot be used, as opposed to: it cannot be reached now.
-    [[nodiscard]] bool damaged() const {
-        return (code_ & 0xFF) == SQLITE_CORRUPT || (code_ & 0xFF) == SQLITE_NOTADB;
-    }
-
-    void note(int code) {
-        if (ok() && code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE) {
-            code_ = code;
-            text_ = handle_ != nullptr ? sqlite3_errmsg(handle_) : sqlite3_errstr(code);
-            system_errno_ = handle_ != nullptr ? sqlite3_system_errno(handle_) : 0;
-        }
-    }
-    void run(const char* statements) {
-        if (ok()) {
-            note(sqlite3_exec(handle_, statements, nullptr, nullptr, nullptr));
-        }
-    }
-    /// The failure, with its remedy; the connection can be used again.
-    [[nodiscard]] Error take_error() {
-        Error error{ErrorKind::io, fmt::format("{}: {}{}", path_, text_, remedy())};
-        code_ = SQLITE_OK;
-        return error;
-    }
-    /// COMMIT, or ROLLBACK of all if anything since BEGIN failed.
-    [[nodiscard]] Result<void> commit() {
-        run("COMMIT");
-        if (ok()) {
-            return {};
-        }
-        Error error = take_error();
-        if (sqlite3_get_autocommit(handle_) == 0) {
-            run("ROLLBACK");
-            code_ = SQLITE_OK;
-        }
-        return tl::unexpected(std::move(error));
-    }
-
-private:
-    [[nodiscard]] std::string remedy() const {
-        const std::string folder = fs::path(path_).parent_path().string();
-        const std::string why = system_errno_ == 0 ? "" : fmt::format(" ({})", std::strerror(system_errno_));
-        switch (code_ & 0xFF) {
-            case SQLITE_FULL: return fmt::format(": free some space in {}", folder);
-            case SQLITE_BUSY:
-            case SQLITE_LOCKED: return ": another program holds a lock on it; close that program";
-            case SQLITE_READONLY:
-            case SQLITE_PERM:
-                return fmt::format("{}: let this user write the file and its folder {}", why, folder);
-            case SQLITE_CANTOPEN: return fmt::format("{}: this user needs to read and write {}", why, folder);
-            case SQLITE_CORRUPT:
-            case SQLITE_NOTADB: return ": it is damaged; the next start sets it aside and begins a new one";
-            default: return why;
-        }
-    }
-
-    std::string path_;
-    sqlite3* handle_ = nullptr;
-    int code_ = SQLITE_OK;
-    int system_errno_ = 0;
-    std::string text_;
-};
-
-template <class T>
-inline constexpr bool kIsInteger = std::is_integral_v<T> || std::is_enum_v<T>;
-
-/// A prepared statement. Parameters and columns count from 0. GUIDs keep their 64 bits in SQLite's signed
-/// integers.
-class Statement {
-public:
-    Statement(Sql& sql, const char* text) : sql_(sql) {
-        if (sql_.ok()) {
-            sql_.note(sqlite3_prepare_v2(sql_.handle(), text, -1, &handle_, nullptr));
-        }
-    }
-    ~Statement() { sqlite3_finalize(handle_); }
-    Statement(const Statement&) = delete;
-    Statement& operator=(const Statement&) = delete;
-
-    template <class T>
-    void bind(int index, const T& value) {
-        if (!sql_.ok()) {
-            return;
-        }
-        if constexpr (base::kIsStrongInt<T>) {
-            bind(index, value.value());
-        } else if constexpr (kIsInteger<T>) {
-            sql_.note(sqlite3_bind_int64(handle_, index + 1, static_cast<sqlite3_int64>(value)));
-        } else if constexpr (std::is_same_v<T, std::string>) {
-            sql_.note(sqlite3_bind_text64(handle_, index + 1, value.data(), value.size(), SQLITE_STATIC,
-                                          SQLITE_UTF8));
-        } else {  // bytes; they stay where they are until the statement has run
-            sql_.note(sqlite3_bind_blob64(handle_, index + 1, value.data(), value.size(), SQLITE_STATIC));
-        }
-    }
-    /// The next row, if there is one.
-    [[nodiscard]] bool row() {
-        if (!sql_.ok()) {
-            return false;
-        }
-        const int code = sqlite3_step(handle_);
-        sql_.note(code);
-        return code == SQLITE_ROW;
-    }
-    /// Runs a statement that gives no rows.
-    template <class... Values>
-    void run(const Values&... values) {
-        int index = 0;
-        (bind(index++, values), ...);
-        if (sql_.ok()) {
-            sql_.note(sqlite3_step(handle_));
-            sqlite3_reset(handle_);
-        }
-    }
-
-    [[nodiscard]] std::int64_t integer(int column) { return sqlite3_column_int64(handle_, column); }
-    template <class T>
-    void read(int column, T& out) {
-        if constexpr (base::kIsStrongInt<T>) {
-            out = T{static_cast<typename T::rep>(integer(column))};
-        } else if constexpr (kIsInteger<T>) {
-            out = static_cast<T>(integer(column));
-        } else {
-            const auto* first =
-                static_cast<const typename T::value_type*>(sqlite3_column_blob(handle_, column));
-            const auto size = static_cast<std::size_t>(sqlite3_column_bytes(handle_, column));
-            out = first == nullptr ? T{} : T(first, first + size);
-        }
-    }
-
-private:
-    Sql& sql_;
-    sqlite3_stmt* handle_ = nullptr;
-};
-
-std::int64_t read_integer(Sql& sql, const char* query) {
-    Statement statement(sql, query);
-    return statement.row() ? statement.integer(0) : 0;
-}
-
-std::string read_text(Sql& sql, const char* query) {
-    Statement statement(sql, query);
-    std::string text;
-    if (statement.row()) {
-        statement.read(0, text);
-    }
-    return text;
-}
 
 // ---- schema
 // ------------------------------------------------------------------------------------------------
@@ -738,6 +559,10 @@ Result<void> Database::forget_tables() {
     Sql& sql = *impl_->sql;
     sql.run("BEGIN IMMEDIATE; DELETE FROM lft; DELETE FROM lane");
     return sql.commit();
+}
+
+Result<std::uint64_t> Database::put_probe(const ProbePut& put) {
+    return db::put_probe(*impl_->sql, put, impl_->history);
 }
 
 Result<void> Database::apply(const Batch& batch) {

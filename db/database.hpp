@@ -11,16 +11,19 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "db/probe_records.hpp"
 #include "db/records.hpp"
 
 namespace ibf::db {
 
-inline constexpr int kSchemaVersion = 5;
+inline constexpr int kSchemaVersion = 6;
 
 /// How much history is kept; what is older goes in the transaction that adds what is new.
 struct HistoryLimits {
     std::uint32_t sweeps = 1'000;
     std::uint32_t events = 100'000;
+    std::uint32_t probe_runs = 100;         ///< two years of a weekly probe, or three months of a nightly one
+    std::uint32_t probe_flows = 2'000'000;  ///< of all runs together: some 200 MB, 87 octets a flow
 };
 
 class Database {
@@ -43,6 +46,8 @@ public:
     [[nodiscard]] base::Result<void> forget_tables();
     /// One transaction. Errors: io (disk full, locked, read-only); nothing of the batch is kept then.
     [[nodiscard]] base::Result<void> apply(const Batch& batch);
+    /// A piece of a probe run, in a transaction of its own; see db::put_probe().
+    [[nodiscard]] base::Result<std::uint64_t> put_probe(const ProbePut& put);
     [[nodiscard]] const std::string& path() const;
 
 private:
@@ -74,6 +79,10 @@ public:
     Writer& operator=(const Writer&) = delete;
 
     void post(Batch batch);
+    /// Blocks until it is on the disk or refused, and says the run's id; for threads that may wait (the API's). A
+    /// piece is not kept for later: whoever told it still has it, and is told why it was not taken. Errors: those
+    /// of Database::put_probe; unavailable when the writer is stopping.
+    [[nodiscard]] base::Result<std::uint64_t> put_probe(const ProbePut& put);
     /// Blocks until everything posted so far was written or refused, without sitting out the retry time; for
     /// clean stops. False after `timeout`.
     [[nodiscard]] bool flush(base::Duration timeout);

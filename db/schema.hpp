@@ -69,6 +69,30 @@ CREATE VIEW drains AS SELECT printf('0x%016x', node) AS switch_guid, port, name,
     R"(
 ALTER TABLE lft ADD COLUMN sls BLOB NOT NULL DEFAULT x'';
 )",
+    R"(
+CREATE TABLE probe_run (id INTEGER PRIMARY KEY, uid INTEGER NOT NULL, asked_by TEXT NOT NULL,
+    command TEXT NOT NULL, tables TEXT NOT NULL, begun_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL,
+    interrupted INTEGER NOT NULL, link_directions INTEGER NOT NULL, crossed INTEGER NOT NULL,
+    planned INTEGER NOT NULL, proved INTEGER NOT NULL, flows INTEGER NOT NULL, findings INTEGER NOT NULL) STRICT;
+CREATE TABLE probe_flow (run INTEGER NOT NULL, number INTEGER NOT NULL, round INTEGER NOT NULL,
+    from_guid INTEGER NOT NULL, from_port INTEGER NOT NULL, from_name TEXT NOT NULL,
+    to_guid INTEGER NOT NULL, to_port INTEGER NOT NULL, to_name TEXT NOT NULL, lid INTEGER NOT NULL,
+    verdict TEXT NOT NULL, p50_ns INTEGER NOT NULL, p99_ns INTEGER NOT NULL, max_ns INTEGER NOT NULL,
+    bits_per_second INTEGER NOT NULL, bytes INTEGER NOT NULL, errors INTEGER NOT NULL, text TEXT NOT NULL,
+    PRIMARY KEY (run, number)) STRICT, WITHOUT ROWID;
+CREATE TABLE probe_finding (run INTEGER NOT NULL, number INTEGER NOT NULL, kind TEXT NOT NULL,
+    guid INTEGER NOT NULL, port INTEGER NOT NULL, name TEXT NOT NULL, text TEXT NOT NULL,
+    PRIMARY KEY (run, number)) STRICT, WITHOUT ROWID;
+CREATE VIEW probe_runs AS SELECT id, strftime('%Y-%m-%dT%H:%M:%fZ', begun_ms / 1000.0, 'unixepoch') AS begun,
+    CASE ended_ms WHEN 0 THEN NULL ELSE strftime('%Y-%m-%dT%H:%M:%fZ', ended_ms / 1000.0, 'unixepoch') END AS ended,
+    asked_by, uid, command, tables, interrupted, link_directions, crossed, planned, flows, proved, findings
+    FROM probe_run;
+CREATE VIEW probe_flows AS SELECT run, number, round, printf('0x%016x', from_guid) AS from_guid, from_port, from_name,
+    printf('0x%016x', to_guid) AS to_guid, to_port, to_name, lid, verdict, p50_ns, p99_ns, max_ns, bits_per_second,
+    bytes, errors, text FROM probe_flow;
+CREATE VIEW probe_findings AS SELECT run, number, kind, printf('0x%016x', guid) AS guid, port, name, text
+    FROM probe_finding;
+)",
 };
 
 }  // namespace ibf::db

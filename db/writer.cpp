@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -24,6 +25,7 @@ struct Writer::Impl {
     [[nodiscard]] base::Result<void> write_batch(Batch& batch);
     [[nodiscard]] base::Result<void> open_late();
     void write(std::unique_lock<std::mutex>& lock);
+    void write_probes(std::unique_lock<std::mutex>& lock);
     void put_back(Batch&& batch);
 
     std::unique_ptr<Database> database;  ///< the thread's alone, as the next three
@@ -37,8 +39,14 @@ struct Writer::Impl {
 
     std::mutex mutex;
     std::condition_variable wake;    ///< to the thread: there is work, a flush or the end
-    std::condition_variable served;  ///< from the thread: flushes_served changed
+    std::condition_variable served;  ///< from the thread: flushes_served or a piece's result changed
     Waiting waiting;
+    /// A piece of a probe run, which its caller holds and waits for.
+    struct Probe {
+        const ProbePut* put = nullptr;
+        base::Result<std::uint64_t>* result = nullptr;
+    };
+    std::deque<Probe> probes;       ///< as many as threads wait
     std::uint64_t flushes_asked = 0;
     std::uint64_t flushes_served = 0;  ///< an attempt to write began after so many were asked for, and ended
     std::uint64_t dropped = 0;
@@ -113,11 +121,24 @@ void Writer::Impl::write(std::unique_lock<std::mutex>& lock) {
     }
 }
 
+/// Each in a transaction of its own, with the lock released while the disk works.
+void Writer::Impl::write_probes(std::unique_lock<std::mutex>& lock) {
+    for (; !probes.empty(); probes.pop_front()) {
+        const Probe probe = probes.front();
+        lock.unlock();
+        const auto opened = database ? base::Result<void>{} : open_late();
+        auto result = opened ? database->put_probe(*probe.put)
+                             : base::Result<std::uint64_t>{tl::unexpected(opened.error())};
+        lock.lock();
+        *probe.result = std::move(result);
+    }
+}
+
 void Writer::Impl::run() {
     std::unique_lock lock(mutex);
     for (bool last = false; !last;) {
         const auto due = [&] {
-            return stopping || flushes_asked != flushes_served ||
+            return stopping || flushes_asked != flushes_served || !probes.empty() ||
                    (retry_after.count() == 0 && !waiting.empty());
         };
         if (retry_after.count() == 0) {
@@ -127,11 +148,13 @@ void Writer::Impl::run() {
         }
         last = stopping;
         const std::uint64_t serving = flushes_asked;
+        const bool retry_waits = retry_after.count() > 0 && std::chrono::steady_clock::now() < retry_at;
         if (waiting.empty()) {
             retry_after = std::chrono::seconds{0};
-        } else {
+        } else if (last || serving != flushes_served || !retry_waits) {  // a probe's piece hurries nobody else
             write(lock);
         }
+        write_probes(lock);
         flushes_served = serving;
         served.notify_all();
     }
@@ -165,6 +188,18 @@ void Writer::post(Batch batch) {
         impl_->dropped += impl_->waiting.absorb(std::move(batch));
     }
     impl_->wake.notify_one();
+}
+
+base::Result<std::uint64_t> Writer::put_probe(const ProbePut& put) {
+    std::unique_lock lock(impl_->mutex);
+    if (impl_->stopping) {
+        return base::fail(base::ErrorKind::unavailable, "the daemon is stopping");
+    }
+    base::Result<std::uint64_t> result{0U};  // no run has this id
+    impl_->probes.push_back({&put, &result});
+    impl_->wake.notify_one();
+    impl_->served.wait(lock, [&] { return !result || *result != 0; });
+    return result;
 }
 
 bool Writer::flush(base::Duration timeout) {

@@ -31,6 +31,7 @@ enum class Attribute : std::uint16_t {
     linear_forwarding_table = 0x0019,
     multicast_forwarding_table = 0x001B,
     sm_info = 0x0020,
+    mlnx_adaptive_routing_info = 0xFF20,  ///< of NVIDIA's switches (ibutils2: IBIS_IB_ATTR_SMP_AR_INFO)
     mlnx_extended_port_info = 0xFF90,
 };
 
@@ -197,7 +198,7 @@ struct Notice {
     std::uint16_t trap_number = 0;  ///< or device id
     Lid issuer_lid{};
     bool toggle = false;
-    std::uint16_t count = 0;  ///< 15 bits
+    std::uint16_t count = 0;                 ///< 15 bits
     std::array<std::uint8_t, 54> details{};  ///< what they say: trap.hpp
     auto operator<=>(const Notice&) const = default;
 };

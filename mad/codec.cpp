@@ -495,6 +495,10 @@ PerfData encode(const PortCountersExtended& value) {
     return data;
 }
 
+bool decode_mlnx_adaptive_routing(const AttributeData& data) {
+    return (data[3] & 1U) != 0;
+}
+
 bool decode_mlnx_fdr10_active(const AttributeData& data) {
     return wire_struct<ib_mlnx_ext_port_info_t>(data).link_speed_active == FDR10;
 }

@@ -42,6 +42,9 @@ namespace ibf::mad {
 /// The vendor's ExtendedPortInfo (attribute 0xFF90): is FDR10 active on the port?
 [[nodiscard]] bool decode_mlnx_fdr10_active(const AttributeData& data);
 
+/// The vendor's AdaptiveRoutingInfo (attribute 0xFF20): bit 0 of its first 32 bits, as ibutils2 reads it.
+[[nodiscard]] bool decode_mlnx_adaptive_routing(const AttributeData& data);
+
 /// VLs of a VLCap / OperationalVLs code: 1 -> 1, 2 -> 2, 3 -> 4, 4 -> 8, 5 -> 15; 0 for anything else.
 [[nodiscard]] unsigned vl_count(std::uint8_t code);
 

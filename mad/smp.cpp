@@ -169,6 +169,7 @@ std::string attribute_name(Attribute attribute) {
         case Attribute::linear_forwarding_table: return "LinearForwardingTable";
         case Attribute::multicast_forwarding_table: return "MulticastForwardingTable";
         case Attribute::sm_info: return "SMInfo";
+        case Attribute::mlnx_adaptive_routing_info: return "MlnxAdaptiveRoutingInfo";
         case Attribute::mlnx_extended_port_info: return "MlnxExtendedPortInfo";
     }
     return fmt::format("attribute-0x{:04x}", static_cast<unsigned>(attribute));

@@ -64,6 +64,7 @@ public:
 enum class UmadUse : std::uint8_t {
     manager,  ///< sends SMPs, and serves the requests of other SMs and of the SA's clients
     client,   ///< asks the SA; goes beside a subnet manager on the same port
+    prober,   ///< asks devices by SMPs and for their counters, beside a subnet manager; writes nothing
 };
 
 struct UmadOptions {
@@ -77,9 +78,9 @@ struct UmadOptions {
 [[nodiscard]] base::Result<UmadOptions> parse_umad_port(std::string_view text);
 
 /// Opens a umad port: InfiniBand link layer, has an SMI; registers, as a manager, classes 0x81 and 0x01 (Get,
-/// Set, Trap, TrapRepress methods) and 0x03 (its requests), as a client class 0x03 for answers. Errors:
-/// unavailable with the missing part by name (umad device, permission, no InfiniBand port), so that the
-/// caller can wait and retry; usage for a named port that does not exist.
+/// Set, Trap, TrapRepress methods) and 0x03 (its requests), as a client class 0x03 for answers, as a prober
+/// 0x81 and 0x04 for answers. Errors: unavailable with the missing part by name (umad device, permission, no
+/// InfiniBand port), so that the caller can wait and retry; usage for a named port that does not exist.
 [[nodiscard]] base::Result<std::unique_ptr<Transport>> open_umad(const UmadOptions& options);
 
 /// The port choice alone, over a sysfs root (normally "/sys/class/infiniband"): what open_umad would take,

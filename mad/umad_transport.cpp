@@ -107,11 +107,13 @@ public:
         int directed = -1;  ///< a client has this one not, nor the next
         int lid_routed = -1;
         int subnet_administration = -1;
+        int performance = -1;  ///< a prober's
 
         [[nodiscard]] int of(MgmtClass mgmt_class) const {
             return mgmt_class == MgmtClass::subn_directed ? directed
                    : mgmt_class == MgmtClass::subn_lid    ? lid_routed
                    : mgmt_class == MgmtClass::subn_adm    ? subnet_administration
+                   : mgmt_class == MgmtClass::perf        ? performance
                                                           : -1;
         }
     };
@@ -162,7 +164,7 @@ void UmadTransport::start(Sink sink) {
 /// fails.
 void UmadTransport::receive_loop(const Sink& sink) {
     UmadBuffer buffer;
-    const int poll_ms = agents_.directed < 0 ? kClientReceivePollMs : kReceivePollMs;
+    const int poll_ms = agents_.lid_routed < 0 ? kClientReceivePollMs : kReceivePollMs;
     unsigned failures = 0;  // in a row
     while (!stopping_) {
         int length = sizeof(MadBuffer);
@@ -205,12 +207,14 @@ base::Result<void> UmadTransport::send(const WireMad& mad) {
     std::memcpy(buffer.mad(), mad.bytes.data(), mad.bytes.size());
     write_address(mad.address, buffer.umad());
     // No kernel retries: the transaction table has its own, which know the windows.
+    errno = 0;
     const int result = umad_send(port_, agent, buffer.umad(), static_cast<int>(mad.bytes.size()),
                                  static_cast<int>(kernel_timeout(mad.response_timeout).count()), 0);
     if (result < 0) {
+        // libibumad says EIO, whatever the kernel said.
         return base::fail(base::ErrorKind::io,
                           fmt::format("{}/{}: the kernel refused to send a MAD: {}", local_.device,
-                                      local_.port, std::strerror(-result)));
+                                      local_.port, std::strerror(errno != 0 ? errno : -result)));
     }
     return {};
 }
@@ -304,6 +308,7 @@ base::Result<int> register_class(int port, MgmtClass mgmt_class, int class_versi
 base::Result<UmadTransport::Agents> register_agents(int port, UmadUse use, const PortChoice& choice) {
     UmadTransport::Agents agents;
     const bool manager = use == UmadUse::manager;
+    const std::span<const std::uint8_t> none;
     const auto add = [&](int& agent, MgmtClass mgmt_class, int version,
                          std::span<const std::uint8_t> wanted) {
         return register_class(port, mgmt_class, version, wanted, choice).map([&](int made) { agent = made; });
@@ -314,8 +319,12 @@ base::Result<UmadTransport::Agents> register_agents(int port, UmadUse use, const
             return add(agents.lid_routed, MgmtClass::subn_lid, 1, kSmMethods);
         });
     }
+    if (use == UmadUse::prober) {
+        return add(agents.directed, MgmtClass::subn_directed, 1, none)
+            .and_then([&] { return add(agents.performance, MgmtClass::perf, 1, none); })
+            .map([&] { return agents; });
+    }
     if (done) {
-        const std::span<const std::uint8_t> none;
         done = add(agents.subnet_administration, MgmtClass::subn_adm, 2, manager ? kSaMethods : none);
     }
     return done.map([&] { return agents; });

@@ -63,13 +63,13 @@ struct Range {
 };
 
 /// Of a link, over all pairs whose path crosses it.
-struct Place {
+struct HostPlace {
     Range before;               ///< links that are crossed before it
     Range after;                ///< and after it
     std::uint16_t longest = 0;  ///< links on the longest of these paths
 
     [[nodiscard]] bool crossed() const { return longest > 0; }
-    void add(const Place& other) {
+    void add(const HostPlace& other) {
         before.add(other.before);
         after.add(other.after);
         longest = std::max(longest, other.longest);
@@ -94,7 +94,7 @@ public:
             }
         }
     }
-    [[nodiscard]] const std::vector<Place>& places() const { return places_; }
+    [[nodiscard]] const std::vector<HostPlace>& places() const { return places_; }
 
 private:
     void look_at(std::uint32_t lid) {
@@ -124,10 +124,10 @@ private:
     ColumnWalker walker_;
     std::vector<std::uint16_t> depth_;  ///< links to the target
     std::vector<Range> before_;         ///< links from where paths begin
-    std::vector<Place> places_;
+    std::vector<HostPlace> places_;
 };
 
-std::vector<Place> find_places(const TableView& view, const Party& party, unsigned threads) {
+std::vector<HostPlace> find_places(const TableView& view, const Party& party, unsigned threads) {
     std::vector<std::optional<PlaceFinder>> finders(routing::resolve_threads(threads));
     routing::parallel_ranges((view.lid_end() + std::size_t{kBlock} - 1) / kBlock, 4, threads,
                              [&](const routing::WorkRange& range) {
@@ -139,7 +139,7 @@ std::vector<Place> find_places(const TableView& view, const Party& party, unsign
                                      mine->look_at_block(static_cast<std::uint32_t>(block * kBlock));
                                  }
                              });
-    std::vector<Place> all(view.channel_count());
+    std::vector<HostPlace> all(view.channel_count());
     for (const std::optional<PlaceFinder>& finder : finders) {
         for (std::size_t channel = 0; finder && channel < all.size(); ++channel) {
             all[channel].add(finder->places()[channel]);
@@ -151,11 +151,11 @@ std::vector<Place> find_places(const TableView& view, const Party& party, unsign
 /// Two arguments. A path crosses one link at most of those that are always crossed as the n-th, counted from
 /// its begin or from its end: such links need a path each. And a link whose longest path has l links is at
 /// least 1/l of the path that it needs.
-std::uint64_t least_flows(const std::vector<Place>& places) {
+std::uint64_t least_flows(const std::vector<HostPlace>& places) {
     std::map<std::uint16_t, std::uint64_t> from_begin;
     std::map<std::uint16_t, std::uint64_t> from_end;
     std::map<std::uint16_t, std::uint64_t> by_longest;
-    for (const Place& place : places) {
+    for (const HostPlace& place : places) {
         if (!place.crossed()) {
             continue;
         }
@@ -186,7 +186,7 @@ std::uint64_t least_flows(const std::vector<Place>& places) {
 
 class Chooser {
 public:
-    Chooser(const TableView& view, const Party& party, const std::vector<Place>& places)
+    Chooser(const TableView& view, const Party& party, const std::vector<HostPlace>& places)
         : view_(view),
           party_(party),
           walker_(view),
@@ -311,7 +311,7 @@ Cover cover_links(const Topology& topology, const routing::Routes& routes,
                   std::span<const EndPortIndex> hosts, unsigned threads) {
     const TableView view(topology, routes);
     const Party party(topology, hosts);
-    const std::vector<Place> places = find_places(view, party, threads);
+    const std::vector<HostPlace> places = find_places(view, party, threads);
     Cover cover;
     cover.links = view.channel_count();
     cover.lower_bound = least_flows(places);

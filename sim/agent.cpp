@@ -122,6 +122,7 @@ Answer Agent::get(PortRef at, const mad::Smp& request, KeyCheck key) {
         case Attribute::linear_forwarding_table: return get_lft(at, request);
         case Attribute::multicast_forwarding_table: return get_mft(at, request);
         case Attribute::mlnx_extended_port_info: return get_extended_port_info(at, request);
+        case Attribute::mlnx_adaptive_routing_info: return get_adaptive_routing(at, request);
         default: return Answer::failed(kStatusBadAttribute, request.data);
     }
 }
@@ -149,6 +150,17 @@ Answer Agent::get_node_info(PortRef at) const {
         info.local_port = PortNum{static_cast<std::uint8_t>(info.num_ports + 1)};
     }
     return Answer::with(mad::encode(info));
+}
+
+Answer Agent::get_adaptive_routing(PortRef at, const mad::Smp& request) const {
+    constexpr std::size_t kEnabledAt = 3;  // bit 0 of the first 32
+    const Device& device = world_.device(at.node);
+    if (device.info.vendor_id != kMellanoxVendor || !device.is_switch()) {
+        return Answer::failed(kStatusBadAttribute, request.data);
+    }
+    mad::AttributeData data{};
+    data[kEnabledAt] = device.adaptive_routing ? 1 : 0;
+    return Answer::with(data);
 }
 
 Answer Agent::get_extended_port_info(PortRef at, const mad::Smp& request) const {

@@ -49,6 +49,7 @@ private:
 
     [[nodiscard]] Answer get_node_info(PortRef at) const;
     [[nodiscard]] Answer get_port_info(PortRef at, const mad::Smp& request, KeyCheck key);
+    [[nodiscard]] Answer get_adaptive_routing(PortRef at, const mad::Smp& request) const;
     [[nodiscard]] Answer get_extended_port_info(PortRef at, const mad::Smp& request) const;
     [[nodiscard]] Answer get_pkeys(PortRef at, const mad::Smp& request) const;
     [[nodiscard]] Answer get_guids(PortRef at, const mad::Smp& request);

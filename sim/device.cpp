@@ -191,6 +191,14 @@ mad::PKey Port::pkey(std::size_t index) const {
     return index < pkeys.size() ? pkeys[index] : mad::PKey{};
 }
 
+void Device::set_lft_entry(mad::Lid lid, std::uint8_t port) {
+    if (lft.size() <= lid.value()) {
+        lft.resize((std::size_t{lid.value()} / mad::kLftBlockEntries + 1) * mad::kLftBlockEntries,
+                   mad::kLftDrop);
+    }
+    lft[lid.value()] = port;
+}
+
 mad::Sl2VlTable Device::sl2vl_table(mad::PortNum in, mad::PortNum out) const {
     if (!sl2vl.empty()) {
         return is_switch() ? sl2vl[in.value() * ports.size() + out.value()] : sl2vl[out.value()];

@@ -9,7 +9,9 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,6 +49,7 @@ struct Traffic {
     std::uint64_t receive_packets = 0;
     std::uint64_t transmit_words = 0;
     std::uint64_t receive_words = 0;
+    std::uint64_t transmit_wait = 0;  ///< ticks of a word's time with something to send and no credit
 };
 
 /// The rarely touched part of a port.
@@ -83,6 +86,8 @@ struct Port {
     mad::LinkSpeed cable_speed = mad::LinkSpeed::none;
     bool cable_out = false;      ///< pulled by a fault
     bool transmit_dead = false;  ///< one-way fault: what leaves here is lost
+    double loss = 0;             ///< share of the data packets that come in damaged
+    double share = 1;            ///< of the link's rate that its peer gives credits for
 
     void store(const mad::PortInfo& value);
     [[nodiscard]] PortTables& tables();
@@ -107,6 +112,15 @@ struct Device {
     bool agent_dead = false;
     bool mute = false;  ///< sends no traps
     bool bad_node_info = false;
+    bool adaptive_routing = false;  ///< its tables are one way of several
+    bool extended_counters = true;  ///< its performance agent has 64-bit ones
+    /// Its performance agent says to ask there instead.
+    struct PerfElsewhere {
+        mad::Lid lid{};
+        std::uint32_t qp = 0;
+    };
+    std::optional<PerfElsewhere> perf_elsewhere;
+    std::map<std::uint32_t, std::uint32_t> perf_for;  ///< by queue pair: for which node it answers there
 
     [[nodiscard]] bool is_switch() const { return info.type == mad::NodeType::switch_; }
     [[nodiscard]] bool has_port(std::size_t port) const { return port < ports.size(); }
@@ -118,6 +132,7 @@ struct Device {
     [[nodiscard]] std::uint8_t lft_entry(mad::Lid lid) const {
         return lid.value() < lft.size() ? lft[lid.value()] : mad::kLftDrop;
     }
+    void set_lft_entry(mad::Lid lid, std::uint8_t port);
     [[nodiscard]] mad::Sl2VlTable sl2vl_table(mad::PortNum in, mad::PortNum out) const;
     /// The power-up mappings become entries that can be written.
     void write_out_sl2vl();

@@ -299,6 +299,9 @@ bool Engine::to_own_qp(const Packet& packet) {
 bool Engine::goes_to_client(const Packet& packet) const {
     const mad::MadHeader& header = packet.head();
     if (!packet.is_smp) {
+        if (to_own_qp(packet) && perf_subject(packet)) {
+            return false;
+        }
         return to_own_qp(packet) || header.mgmt_class != MgmtClass::perf || header.is_response();
     }
     if (header.attribute == Attribute::sm_info && !header.is_response()) {
@@ -306,6 +309,19 @@ bool Engine::goes_to_client(const Packet& packet) const {
         return client && clients_[*client].is_sm;
     }
     return header.is_response() || is_method(header, Method::trap) || is_method(header, Method::report);
+}
+
+std::optional<std::uint32_t> Engine::perf_subject(const Packet& packet) const {
+    if (packet.is_smp || packet.header.mgmt_class != MgmtClass::perf || packet.header.is_response()) {
+        return std::nullopt;
+    }
+    if (!to_own_qp(packet)) {
+        return packet.at.node;
+    }
+    const auto& speaks_for = world_.device(packet.at.node).perf_for;
+    const auto found = speaks_for.find(packet.to.qp);
+    return found != speaks_for.end() && packet.to.qkey == kGsiQKey ? std::optional(found->second)
+                                                                   : std::nullopt;
 }
 
 /// A Get or Set of a class that the device has no agent for, at a port where no client is: the device says
@@ -425,8 +441,12 @@ void Engine::serve(std::uint32_t slot) {
         serve_smp(slot);
         return;
     }
-    if (packet.header.mgmt_class == MgmtClass::perf) {
-        packet.bytes = serve_performance(world_, packet.at, packet.bytes, packet.header);
+    if (const std::optional<std::uint32_t> subject = perf_subject(packet)) {
+        const Device& asked = world_.device(*subject);
+        packet.bytes =
+            asked.perf_elsewhere && !to_own_qp(packet)
+                ? redirect_performance(*asked.perf_elsewhere, packet.bytes)
+                : serve_performance(world_, {*subject, packet.at.port}, packet.bytes, packet.header);
     } else {
         packet.bytes = refuse_class(packet.bytes);
     }

@@ -113,6 +113,11 @@ private:
     [[nodiscard]] bool goes_to_client(const Packet& packet) const;
     [[nodiscard]] static bool to_own_qp(const Packet& packet);
     [[nodiscard]] bool is_nobodys(const Packet& packet) const;
+    /// The node whose counters are asked for there; a queue pair may speak for another device.
+    [[nodiscard]] std::optional<std::uint32_t> perf_subject(const Packet& packet) const;
+    [[nodiscard]] base::Result<PortRef> find_port(const std::string& where) const;
+    [[nodiscard]] base::Result<void> check_second(const Fault& fault, std::size_t targets) const;
+    void redirect_perf(const Fault& fault, PortRef at);
     [[nodiscard]] std::optional<ClientId> receiver(const Packet& packet) const;
     [[nodiscard]] std::optional<std::uint16_t> pkey_index_at(PortRef at, mad::PKey pkey) const;
     [[nodiscard]] std::optional<mad::WireMad> wire_form(const Packet& packet) const;

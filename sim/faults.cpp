@@ -21,7 +21,7 @@ struct Word {
     T value;
 };
 
-constexpr std::array<Word<Kind>, 19> kKinds{{
+constexpr std::array<Word<Kind>, 26> kKinds{{
     {"drop", Kind::drop},
     {"delay", Kind::delay},
     {"duplicate", Kind::duplicate},
@@ -41,16 +41,25 @@ constexpr std::array<Word<Kind>, 19> kKinds{{
     {"mute-traps", Kind::mute_traps},
     {"corrupt-node-info", Kind::corrupt_node_info},
     {"one-way", Kind::one_way},
+    {"swap-cables", Kind::swap_cables},
+    {"lossy", Kind::lossy},
+    {"throttle", Kind::throttle},
+    {"lft-entry", Kind::lft_entry},
+    {"adaptive-routing", Kind::adaptive_routing},
+    {"no-extended-counters", Kind::no_extended_counters},
+    {"redirect-perf", Kind::redirect_perf},
 }};
 
-enum class Key : std::uint8_t { attribute, method, count, probability, delay, number };
-constexpr std::array<Word<Key>, 6> kKeys{{
+enum class Key : std::uint8_t { attribute, method, count, probability, delay, number, with, lid };
+constexpr std::array<Word<Key>, 8> kKeys{{
     {"attr", Key::attribute},
     {"method", Key::method},
     {"count", Key::count},
     {"probability", Key::probability},
     {"delay", Key::delay},
     {"number", Key::number},
+    {"with", Key::with},
+    {"lid", Key::lid},
 }};
 
 constexpr std::array<Word<mad::Method>, 2> kMethods{{{"Get", mad::Method::get}, {"Set", mad::Method::set}}};
@@ -217,6 +226,13 @@ base::Result<void> read_option(const Line& line, const std::string& word, Fault&
         case Key::method: return put(look_up(line, "method", value, kMethods), fault.method.emplace());
         case Key::count: return put(read_integer(line, value, 0xFFFFFFFFU), fault.count);
         case Key::delay: return put(read_duration(line, value), fault.delay);
+        case Key::with: fault.with = value; return {};
+        case Key::lid: {
+            const base::Result<std::uint32_t> lid = read_integer(line, value, mad::kLidUnicastMax);
+            fault.lid = mad::Lid{static_cast<std::uint16_t>(lid.value_or(0))};
+            std::uint32_t checked = 0;
+            return put(lid, checked);
+        }
         case Key::number: return put(read_integer(line, value, 0xFFFF), fault.number);
         case Key::probability: {
             const base::Result<double> probability = read_number(line, value);
@@ -256,6 +272,15 @@ base::Result<Fault> read_fault(const Line& line, const std::vector<std::string>&
         if (!option) {
             return tl::unexpected<base::Error>(option.error());
         }
+    }
+    if ((fault.kind == Kind::swap_cables || fault.kind == Kind::redirect_perf) && fault.with.empty()) {
+        return line.fail("this needs the second one, as in with=NODE/PORT");
+    }
+    if (fault.kind == Kind::redirect_perf && fault.number <= kGsiQp) {
+        return line.fail("redirect-perf needs the queue pair, above 1, as in number=77");
+    }
+    if (fault.kind == Kind::lft_entry && (fault.lid == mad::kLidNone || fault.number > mad::kLftDrop)) {
+        return line.fail("lft-entry needs the LID and the port, as in lid=12 number=3; 255 drops");
     }
     if (fault.kind == Kind::trap && fault.number == 0) {
         return line.fail("a trap needs its number, as in number=128");

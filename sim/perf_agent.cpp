@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "mad/codec.hpp"
+#include "mad/perf_mad.hpp"
 #include "sim/agent.hpp"
 
 namespace ibf::sim {
@@ -17,7 +18,8 @@ constexpr std::uint16_t kClassPortInfo = 0x0001;
 constexpr std::uint16_t kPortCounters = 0x0012;
 constexpr std::uint16_t kPortCountersExtended = 0x001D;
 constexpr std::uint8_t kAllPorts = 0xFF;
-constexpr std::uint8_t kCapExtendedWidth = 0x02;  // ClassPortInfo.CapabilityMask bit 9
+constexpr std::uint16_t kCapExtendedWidth = 0x0200;  // ClassPortInfo.CapabilityMask bit 9
+constexpr std::uint16_t kCapTransmitWait = 0x1000;   // and bit 12
 
 template <class T>
 T saturated(std::uint64_t value) {
@@ -30,6 +32,7 @@ void add_traffic(const Port& port, Traffic& sum) {
     sum.receive_packets += port.traffic.receive_packets - base.receive_packets;
     sum.transmit_words += port.traffic.transmit_words - base.transmit_words;
     sum.receive_words += port.traffic.receive_words - base.receive_words;
+    sum.transmit_wait += port.traffic.transmit_wait - base.transmit_wait;
 }
 
 /// The ports that a PortSelect means; empty if there is none such.
@@ -63,6 +66,7 @@ mad::PortCounters read_counters(const std::vector<Port*>& ports, std::uint8_t se
     sum.receive_words = saturated<std::uint32_t>(traffic.receive_words);
     sum.transmit_packets = saturated<std::uint32_t>(traffic.transmit_packets);
     sum.receive_packets = saturated<std::uint32_t>(traffic.receive_packets);
+    sum.transmit_wait = saturated<std::uint32_t>(traffic.transmit_wait);
     return sum;
 }
 
@@ -130,12 +134,16 @@ mad::MadStatus answer_extended(Device& device, bool is_set, mad::MadBuffer& out)
     return 0;
 }
 
-mad::MadStatus answer_class_port_info(mad::MadBuffer& out) {
-    std::fill(out.begin() + kDataAt, out.end(), std::uint8_t{0});
-    out[kDataAt] = 1;      // BaseVersion
-    out[kDataAt + 1] = 1;  // ClassVersion
-    out[kDataAt + 2] = kCapExtendedWidth;
+mad::MadStatus answer_class_port_info(const Device& device, mad::MadBuffer& out) {
+    const unsigned mask = kCapTransmitWait | (device.extended_counters ? kCapExtendedWidth : 0U);
+    put_data(out, mad::encode(mad::ClassPortInfo{.capability_mask = static_cast<std::uint16_t>(mask)}));
     return 0;
+}
+
+void put_answer(mad::MadBuffer& out, mad::MadStatus status) {
+    out[kMethodAt] = static_cast<std::uint8_t>(mad::Method::get_resp);
+    out[kStatusAt] = static_cast<std::uint8_t>(status >> 8U);
+    out[kStatusAt + 1] = static_cast<std::uint8_t>(status & 0xFFU);
 }
 
 }  // namespace
@@ -153,14 +161,23 @@ mad::MadBuffer serve_performance(World& world, PortRef at, const mad::MadBuffer&
         status = kStatusBadMethod;
     } else if (static_cast<std::uint16_t>(header.attribute) == kPortCounters) {
         status = answer_counters(device, is_set, out);
-    } else if (static_cast<std::uint16_t>(header.attribute) == kPortCountersExtended) {
+    } else if (static_cast<std::uint16_t>(header.attribute) == kPortCountersExtended &&
+               device.extended_counters) {
         status = answer_extended(device, is_set, out);
     } else if (static_cast<std::uint16_t>(header.attribute) == kClassPortInfo && !is_set) {
-        status = answer_class_port_info(out);
+        status = answer_class_port_info(device, out);
     }
-    out[kMethodAt] = static_cast<std::uint8_t>(mad::Method::get_resp);
-    out[kStatusAt] = static_cast<std::uint8_t>(status >> 8U);
-    out[kStatusAt + 1] = static_cast<std::uint8_t>(status & 0xFFU);
+    put_answer(out, status);
+    return out;
+}
+
+mad::MadBuffer redirect_performance(const Device::PerfElsewhere& elsewhere, const mad::MadBuffer& request) {
+    mad::MadBuffer out = request;
+    put_data(out, mad::encode(mad::ClassPortInfo{.redirect_lid = elsewhere.lid,
+                                                 .redirect_pkey = mad::kPKeyDefaultFull,
+                                                 .redirect_qp = elsewhere.qp,
+                                                 .redirect_qkey = mad::kPerfQKey}));
+    put_answer(out, mad::kStatusRedirect);
     return out;
 }
 

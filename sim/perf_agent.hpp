@@ -13,4 +13,8 @@ namespace ibf::sim {
 [[nodiscard]] mad::MadBuffer serve_performance(World& world, PortRef at, const mad::MadBuffer& request,
                                                const mad::MadHeader& header);
 
+/// The answer of a device whose counters are read elsewhere.
+[[nodiscard]] mad::MadBuffer redirect_performance(const Device::PerfElsewhere& elsewhere,
+                                                  const mad::MadBuffer& request);
+
 }  // namespace ibf::sim

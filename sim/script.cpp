@@ -11,6 +11,7 @@ namespace {
 using Kind = Fault::Kind;
 using mad::PortNum;
 
+constexpr double kLeastShare = 0.001;  // of a link's rate: nothing at all would take for ever
 constexpr base::Duration kDefaultPeriod = std::chrono::milliseconds{100};
 
 bool is_standing(Kind kind) {
@@ -27,7 +28,8 @@ bool is_standing(Kind kind) {
 }
 
 bool is_about_cable(Kind kind) {
-    return kind == Kind::link_down || kind == Kind::link_up || kind == Kind::flap || kind == Kind::one_way;
+    return kind == Kind::link_down || kind == Kind::link_up || kind == Kind::flap || kind == Kind::one_way ||
+           kind == Kind::swap_cables || kind == Kind::lossy || kind == Kind::throttle;
 }
 
 base::Duration period_of(const Fault& fault) {
@@ -46,6 +48,47 @@ std::pair<std::string, std::optional<PortNum>> split_port(const std::string& whe
         return {where, std::nullopt};
     }
     return {where.substr(0, slash), PortNum{static_cast<std::uint8_t>(std::stoul(digits))}};
+}
+
+bool has_second(Kind kind) {
+    return kind == Kind::swap_cables || kind == Kind::redirect_perf;
+}
+
+/// A node with its port: of a switch 0, of an adapter 1 where none is named.
+base::Result<PortRef> Engine::find_port(const std::string& where) const {
+    PortRef at;
+    if (const std::optional<std::uint32_t> node = world_.find_node(where)) {
+        at = {*node, PortNum{world_.device(*node).is_switch() ? std::uint8_t{0} : std::uint8_t{1}}};
+    } else {
+        const auto [name, port] = split_port(where);
+        const std::optional<std::uint32_t> shorter = port ? world_.find_node(name) : std::nullopt;
+        at = shorter ? PortRef{*shorter, *port} : PortRef{};
+    }
+    if (at.node == kNoNode || !world_.device(at.node).has_port(at.port.value())) {
+        return base::fail(base::ErrorKind::not_found,
+                          fmt::format("'{}' names no node or port of {}", where, world_.netlist().origin));
+    }
+    return at;
+}
+
+/// Whether the second one of two is there, and both are what the fault needs.
+base::Result<void> Engine::check_second(const Fault& fault, std::size_t targets) const {
+    if (!has_second(fault.kind)) {
+        return {};
+    }
+    const base::Result<PortRef> second = find_port(fault.with);
+    if (!second) {
+        return tl::unexpected<base::Error>(second.error());
+    }
+    const bool cabled = world_.port(*second).peer_node != kNoNode;
+    if (targets != 1 || (fault.kind == Kind::swap_cables && !cabled)) {
+        return base::fail(
+            base::ErrorKind::not_found,
+            fmt::format("'{}' and '{}' are no two of a kind: name NODE/PORT with a cable, twice, "
+                        "or two nodes",
+                        fault.where, fault.with));
+    }
+    return {};
 }
 
 /// The devices, or the cabled ports, that a fault is about.
@@ -101,7 +144,7 @@ base::Result<void> Engine::check_target(const Fault& fault) const {
     if (!targets) {
         return tl::unexpected<base::Error>(targets.error());
     }
-    return {};
+    return check_second(fault, targets->size());
 }
 
 base::Result<void> Engine::inject(const Fault& fault, base::Instant now) {
@@ -109,6 +152,9 @@ base::Result<void> Engine::inject(const Fault& fault, base::Instant now) {
     const base::Result<std::vector<PortRef>> targets = find_targets(fault);
     if (!targets) {
         return tl::unexpected<base::Error>(targets.error());
+    }
+    if (const base::Result<void> second = check_second(fault, targets->size()); !second) {
+        return second;
     }
     if (is_standing(fault.kind)) {
         any_standing_fault_ = true;
@@ -138,6 +184,9 @@ void Engine::apply_to_cable(const Fault& fault, PortRef at) {
         case Kind::link_down: pull_cable(at); break;
         case Kind::link_up: plug_cable(at); break;
         case Kind::one_way: world_.port(at).transmit_dead = true; break;
+        case Kind::lossy: world_.port(at).loss = fault.probability; break;
+        case Kind::throttle: world_.port(at).share = std::max(fault.probability, kLeastShare); break;
+        case Kind::swap_cables: world_.swap_cables(at, *find_port(fault.with)); break;
         case Kind::flap:
             periodic_.push_back({.fault = fault, .at = at, .left = fault.count});
             fault_repeat(static_cast<std::uint32_t>(periodic_.size() - 1));
@@ -154,6 +203,10 @@ void Engine::apply_to_device(const Fault& fault, PortRef at) {
         case Kind::alive: device.agent_dead = false; break;
         case Kind::mute_traps: device.mute = true; break;
         case Kind::corrupt_node_info: device.bad_node_info = true; break;
+        case Kind::adaptive_routing: device.adaptive_routing = true; break;
+        case Kind::no_extended_counters: device.extended_counters = false; break;
+        case Kind::lft_entry: device.set_lft_entry(fault.lid, static_cast<std::uint8_t>(fault.number)); break;
+        case Kind::redirect_perf: redirect_perf(fault, at); break;
         case Kind::remove_node:
             world_.power_cycle(at.node);
             device.present = false;
@@ -171,6 +224,13 @@ void Engine::apply_to_device(const Fault& fault, PortRef at) {
             break;
         default: break;
     }
+}
+
+void Engine::redirect_perf(const Fault& fault, PortRef at) {
+    const PortRef other = *find_port(fault.with);
+    world_.device(other.node).perf_for[fault.number] = at.node;
+    world_.device(at.node).perf_elsewhere = {
+        .lid = world_.device(other.node).address_port(other.port).info.lid, .qp = fault.number};
 }
 
 void Engine::reboot(std::uint32_t node, base::Duration silent) {

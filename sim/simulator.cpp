@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/data_traffic.hpp"
 #include "sim/engine.hpp"
 
 namespace ibf::sim {
@@ -15,9 +16,11 @@ constexpr std::uint32_t kQpMax = 0xFFFFFE;  // 24 bits, the last of which means 
 }  // namespace
 
 struct Simulator::Impl {
-    Impl(routing::Netlist netlist, const SimOptions& options) : engine(std::move(netlist), options) {}
+    Impl(routing::Netlist netlist, const SimOptions& options)
+        : engine(std::move(netlist), options), data_prng(options.seed) {}
 
     Engine engine;
+    base::Prng data_prng;  ///< of its own: data does not change what MADs meet
 };
 
 Simulator::Simulator(routing::Netlist netlist, const SimOptions& options)
@@ -150,13 +153,12 @@ void Simulator::set_observer(Observer observer) {
     impl_->engine.set_observer(std::move(observer));
 }
 
+DataFate Simulator::carry(const DataFlow& flow) {
+    return carry_data(impl_->engine.world(), flow, impl_->data_prng);
+}
+
 void Simulator::set_lft_entry(std::uint32_t node, mad::Lid lid, std::uint8_t port) {
-    std::vector<std::uint8_t>& lft = impl_->engine.world().device(node).lft;
-    if (lft.size() <= lid.value()) {
-        lft.resize((std::size_t{lid.value()} / mad::kLftBlockEntries + 1) * mad::kLftBlockEntries,
-                   mad::kLftDrop);
-    }
-    lft[lid.value()] = port;
+    impl_->engine.world().device(node).set_lft_entry(lid, port);
 }
 
 void Simulator::set_port_info(std::uint32_t node, mad::PortNum port, const mad::PortInfo& info) {

@@ -63,7 +63,14 @@ struct Fault {
         trap,
         mute_traps,
         corrupt_node_info,
-        one_way,  // on what a device says
+        one_way,               // on what a device says
+        swap_cables,           // two cables change their far ends, and nobody is told
+        lossy,                 // `probability` of the data packets that come in at a port are damaged
+        throttle,              // a port is given credits for `probability` of its rate
+        lft_entry,             // the entry of `lid` becomes port `number`
+        adaptive_routing,      // a switch says that its tables are one way of several
+        no_extended_counters,  // a performance agent without 64-bit counters
+        redirect_perf,         // a performance agent says to ask `with`, queue pair `number`
     };
     Kind kind = Kind::drop;
     base::Duration at{};  ///< from the start of the simulation
@@ -73,7 +80,9 @@ struct Fault {
     std::uint32_t count = 0;  ///< how many times (0: for ever)
     double probability = 1.0;
     base::Duration delay{};    ///< delay, slow_set, flap half period
-    std::uint16_t number = 0;  ///< status for error_status, trap number for trap
+    std::uint16_t number = 0;  ///< status for error_status, trap number for trap, port, queue pair
+    std::string with{};        ///< the second one of two: as `where`
+    mad::Lid lid{};
 };
 /// Errors: parse, with the line and the nearest right word.
 [[nodiscard]] base::Result<std::vector<Fault>> parse_faults(std::string_view text, const std::string& origin);
@@ -93,6 +102,8 @@ struct SimCounters {
 };
 
 class World;
+struct DataFlow;
+struct DataFate;
 
 class Simulator {
 public:
@@ -167,6 +178,9 @@ public:
     using Observer =
         std::function<void(base::Instant, std::uint32_t node, const mad::Smp& request, mad::MadStatus)>;
     void set_observer(Observer observer);
+
+    /// Traffic as a host's queue pair would send it: walks the programmed tables at once and moves counters.
+    DataFate carry(const DataFlow& flow);
 
     // --- test preparation ---
     void set_lft_entry(std::uint32_t node, mad::Lid lid, std::uint8_t port);

@@ -274,6 +274,22 @@ void World::finish_training(PortRef at, std::uint32_t generation) {
              negotiate_speed(a, b, port(at).cable_speed));
 }
 
+void World::swap_cables(PortRef a, PortRef b) {
+    const PortRef far_a{port(a).peer_node, port(a).peer_port};
+    const PortRef far_b{port(b).peer_node, port(b).peer_port};
+    if (a == b || far_a == b) {
+        return;  // one cable
+    }
+    const auto join = [this](PortRef from, PortRef to) {
+        port(from).peer_node = to.node;
+        port(from).peer_port = to.port;
+    };
+    join(a, far_b);
+    join(far_b, a);
+    join(b, far_a);
+    join(far_a, b);
+}
+
 void World::power_cycle(std::uint32_t node) {
     Device& target = devices_[node];
     for (std::size_t number = target.is_switch() ? 1 : 0; number < target.ports.size(); ++number) {

@@ -68,6 +68,8 @@ public:
     /// Starts training where the cable works and both ends poll.
     void start_training(PortRef at, base::Instant now);
     void finish_training(PortRef at, std::uint32_t generation);
+    /// The cables at two ports change their far ends, without a trace in any port's state.
+    void swap_cables(PortRef a, PortRef b);
     /// Puts a device back to power-up state, its links down.
     void power_cycle(std::uint32_t node);
 

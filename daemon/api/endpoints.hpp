@@ -19,6 +19,8 @@ struct Call {
     const Query& query;
     const fabric::Snapshot& snapshot;
     base::Instant now{};
+    const std::string& body;
+    std::uint32_t uid{};
 
     /// A copy that a stream may keep; large parts are shared, so it is cheap.
     [[nodiscard]] std::shared_ptr<const fabric::Snapshot> keep() const {
@@ -55,6 +57,9 @@ struct Call {
 [[nodiscard]] base::Result<HttpReply> post_health_set(const Call& call);
 [[nodiscard]] base::Result<HttpReply> post_health_clear(const Call& call);
 [[nodiscard]] base::Result<HttpReply> post_resume(const Call& call);
+[[nodiscard]] base::Result<HttpReply> get_probe_runs(const Call& call);
+[[nodiscard]] base::Result<HttpReply> get_probe_run(const Call& call);
+[[nodiscard]] base::Result<HttpReply> post_probe_runs(const Call& call);
 
 /// How many ports are ill, and what became of them.
 [[nodiscard]] Json health_json(const fabric::Snapshot& snapshot);
@@ -68,6 +73,7 @@ struct Call {
 inline constexpr std::size_t kPieceBytes = 64 * 1024;
 
 [[nodiscard]] HttpReply json_reply(const Json& body);
+[[nodiscard]] HttpReply error_reply(const base::Error& error);
 /// 409: understood, and not done, because it would do harm.
 [[nodiscard]] HttpReply refused_reply(const std::string& message);
 

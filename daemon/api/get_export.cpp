@@ -50,6 +50,33 @@ HttpReply json_export(const Call& call) {
     });
 }
 
+/// SLs of paths where they are not all 0: a switch, then a hex digit for each LID from 0 on.
+HttpReply sls_reply(const Call& call) {
+    const std::shared_ptr<const fabric::Snapshot> snapshot = call.keep();
+    const routing::Routes* routes = snapshot->routes ? &snapshot->routes->routes : snapshot->held.get();
+    HttpReply reply;
+    reply.content_type = "text/plain; charset=utf-8";
+    reply.stream = [snapshot, routes, at = std::size_t{0}](std::string& out) mutable {
+        constexpr std::string_view kDigits = "0123456789abcdef";
+        const std::size_t count = routes == nullptr ? 0 : std::min(routes->sls.size(), routes->switch_guids.size());
+        if (at == count) {
+            return false;
+        }
+        for (const std::size_t full = out.size() + kPieceBytes; at < count && out.size() < full; ++at) {
+            if (routes->sls[at] == nullptr || routes->sls[at]->empty()) {
+                continue;
+            }
+            out += fmt::format("{} ", routes->switch_guids[at]);
+            for (const std::uint8_t sl : *routes->sls[at]) {
+                out += kDigits[sl & 0xFU];
+            }
+            out += '\n';
+        }
+        return true;
+    };
+    return reply;
+}
+
 /// A dump folder: its table of contents, or one of its files.
 base::Result<HttpReply> dump_reply(const Call& call) {
     const std::string_view file = call.query.param("file");
@@ -65,7 +92,8 @@ base::Result<HttpReply> dump_reply(const Call& call) {
 }  // namespace
 
 base::Result<HttpReply> get_export(const Call& call) {
-    const auto format = call.query.choice("format", {"json", "ibnetdiscover", "ibsim", "guid2lid", "opensm-dumps"});
+    const auto format = call.query.choice(
+        "format", {"json", "ibnetdiscover", "ibsim", "guid2lid", "opensm-dumps", "sls"});
     if (!format) {
         return tl::unexpected(format.error());
     }
@@ -74,6 +102,9 @@ base::Result<HttpReply> get_export(const Call& call) {
     }
     if (!call.query.param("file").empty()) {
         return base::fail(base::ErrorKind::usage, "only format=opensm-dumps has files");
+    }
+    if (*format == "sls") {
+        return sls_reply(call);
     }
     if (*format == "json") {
         return json_export(call);

@@ -7,9 +7,13 @@
 #include <fmt/ranges.h>
 
 #include "daemon/api/endpoints.hpp"
+#include "daemon/api/probe_json.hpp"
 
 namespace ibf::api {
 namespace {
+
+constexpr std::string_view kProbeRuns = "/v1/probe/runs";
+constexpr std::size_t kBodyBytesMax = std::size_t{64} * 1024;
 
 /// What an endpoint cannot do without.
 enum class Needs : std::uint8_t { nothing, fabric, tables };
@@ -53,6 +57,9 @@ const std::vector<Endpoint>& endpoints() {
         {"POST", "/v1/health/set", {"port"}, Needs::fabric, &post_health_set},
         {"POST", "/v1/health/clear", {"port"}, Needs::fabric, &post_health_clear},
         {"POST", "/v1/resume", {}, Needs::nothing, &post_resume},
+        {"GET", kProbeRuns, {"limit"}, Needs::nothing, &get_probe_runs},
+        {"POST", kProbeRuns, {"run"}, Needs::nothing, &post_probe_runs},
+        {"GET", "/v1/probe/run", {"run", "rows"}, Needs::nothing, &get_probe_run},
     };
     return kEndpoints;
 }
@@ -87,10 +94,6 @@ HttpReply error_reply(int status, std::string_view kind, const std::string& mess
     return reply;
 }
 
-HttpReply error_reply(const base::Error& error) {
-    return error_reply(http_status(error.kind), kind_name(error.kind), error.message);
-}
-
 HttpReply no_such_endpoint(const std::string& path) {
     std::vector<std::string_view> paths;
     for (const Endpoint& endpoint : endpoints()) {
@@ -116,6 +119,10 @@ std::optional<HttpReply> not_ready(const Endpoint& endpoint, const fabric::Snaps
 
 }  // namespace
 
+HttpReply error_reply(const base::Error& error) {
+    return error_reply(http_status(error.kind), kind_name(error.kind), error.message);
+}
+
 HttpReply json_reply(const Json& body) {
     HttpReply reply;
     reply.body = text_of(body) + '\n';
@@ -130,6 +137,10 @@ HttpReply busy_reply() {
     return error_reply(
         503, "unavailable",
         "another what-if is being computed, and one at a time is enough: ask again when it is done");
+}
+
+std::size_t body_bytes_max(std::string_view target) {
+    return target.substr(0, target.find('?')) == kProbeRuns ? kProbePieceBytesMax : kBodyBytesMax;
 }
 
 bool is_heavy(const HttpRequest& request) {
@@ -209,7 +220,7 @@ HttpReply handle(const HttpRequest& request, const fabric::Snapshot& snapshot) {
     if (auto early = not_ready(*endpoint, snapshot)) {
         return *early;
     }
-    auto reply = endpoint->run(Call{*query, snapshot, request.now});
+    auto reply = endpoint->run(Call{*query, snapshot, request.now, request.body, request.uid});
     return reply ? std::move(*reply) : error_reply(reply.error());
 }
 

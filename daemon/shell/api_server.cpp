@@ -1,5 +1,6 @@
 #include "daemon/shell/api_server.hpp"
 
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -40,6 +41,7 @@ constexpr std::size_t kHeaderBytesMax = 16 * 1024;
 struct Shared {
     ApiServer::SnapshotSource snapshot;
     ApiServer::CommandSink command;
+    api::ProbeHistory& probes;
     std::atomic<std::size_t> connections{0};
     std::mutex heavy{};  ///< held while a heavy request is answered
 };
@@ -64,11 +66,13 @@ public:
 
     void read() {
         parser_.emplace();
-        parser_->body_limit(ApiServer::kRequestBytesMax);
+        parser_->body_limit(boost::none);  // which limit is in order, the header tells
         parser_->header_limit(kHeaderBytesMax);
         stream_.expires_after(ApiServer::kClientTimeout);
-        http::async_read(stream_, buffer_, *parser_,
-                         [self = shared_from_this()](beast::error_code error, std::size_t) { self->on_read(error); });
+        http::async_read_header(stream_, buffer_, *parser_,
+                                [self = shared_from_this()](beast::error_code error, std::size_t) {
+                                    self->on_header(error);
+                                });
     }
 
     /// More clients than we serve: says so and hangs up.
@@ -80,6 +84,22 @@ public:
     }
 
 private:
+    void on_header(beast::error_code error) {
+        if (error) {
+            return on_read(error);
+        }
+        const auto target = parser_->get().target();
+        const std::size_t limit = api::body_bytes_max({target.data(), target.size()});
+        if (parser_->content_length().value_or(0) > limit) {
+            return on_read(http::error::body_limit);
+        }
+        parser_->body_limit(limit);  // of one that is chunked
+        http::async_read(stream_, buffer_, *parser_,
+                         [self = shared_from_this()](beast::error_code failed, std::size_t) {
+                             self->on_read(failed);
+                         });
+    }
+
     void on_read(beast::error_code error) {
         // Success is of the system category too: whether there was an error at all comes first.
         const bool gone = error == http::error::end_of_stream || error == beast::error::timeout ||
@@ -106,7 +126,7 @@ private:
             return;
         }
         const api::HttpRequest request{std::string(message.method_string()), std::string(message.target()),
-                                       message.body(), base::monotonic_now()};
+                                       message.body(), base::monotonic_now(), peer_uid()};
         std::unique_lock alone(shared_.heavy, std::defer_lock);
         reply_ =
             api::is_heavy(request) && !alone.try_lock() ? api::busy_reply() : api::handle(request, *snapshot);
@@ -115,6 +135,18 @@ private:
             reply_ = plain_error(503, "unavailable",
                                  "too many commands wait already: this one was not taken; ask again");
         }
+        if (reply_.complete) {
+            reply_ = std::exchange(reply_.complete, nullptr)(shared_.probes);
+        }
+    }
+
+    /// Who is at the other end; nobody where the kernel does not say.
+    [[nodiscard]] std::uint32_t peer_uid() {
+        ucred who{};
+        socklen_t size = sizeof who;
+        constexpr std::uint32_t kNobody = 65534;
+        return ::getsockopt(stream_.socket().native_handle(), SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 ? who.uid
+                                                                                                         : kNobody;
     }
 
     void write_head() {
@@ -236,8 +268,8 @@ base::Result<void> clear_stale(const std::string& path) {
 }  // namespace
 
 struct ApiServer::Impl {
-    Impl(std::string socket_path, SnapshotSource snapshot, CommandSink command)
-        : path(std::move(socket_path)), shared{std::move(snapshot), std::move(command)} {}
+    Impl(std::string socket_path, SnapshotSource snapshot, CommandSink command, api::ProbeHistory& probes)
+        : path(std::move(socket_path)), shared{std::move(snapshot), std::move(command), probes} {}
 
     base::Result<void> bind() {
         beast::error_code error;
@@ -311,8 +343,8 @@ struct ApiServer::Impl {
 };
 
 base::Result<std::unique_ptr<ApiServer>> ApiServer::start(const std::string& path, SnapshotSource snapshot,
-                                                          CommandSink command) {
-    auto impl = std::make_unique<Impl>(path, std::move(snapshot), std::move(command));
+                                                          CommandSink command, api::ProbeHistory& probes) {
+    auto impl = std::make_unique<Impl>(path, std::move(snapshot), std::move(command), probes);
     const auto ready = check_length(path)
                            .and_then([&] { return clear_stale(path); })
                            .and_then([&] { return impl->bind(); });

@@ -8,7 +8,8 @@
 //
 // The two functions are called from the server's threads: `snapshot` must be cheap and thread-safe and may return
 // null before the first one exists; `command` hands an AdminCommand on (into a mailbox) and must not block. Where
-// it returns false, too many commands wait, and the client is told so: 503 in place of 202.
+// it returns false, too many commands wait, and the client is told so: 503 in place of 202. `probes` outlives the
+// server and may block its threads for as long as the disk does.
 // Thread owner: whoever called start(); the destructor closes every connection and joins.
 #pragma once
 
@@ -20,6 +21,7 @@
 
 #include "base/result.hpp"
 #include "daemon/api/api.hpp"
+#include "daemon/api/probe_history.hpp"
 #include "daemon/fabric/snapshot.hpp"
 
 namespace ibf::shell {
@@ -30,13 +32,14 @@ public:
     using CommandSink = std::function<bool(api::AdminCommand)>;
 
     static constexpr std::size_t kConnectionsMax = 64;
-    static constexpr std::size_t kRequestBytesMax = 64 * 1024;
+    static constexpr std::size_t kRequestBytesMax = 64 * 1024;  ///< api::body_bytes_max() lets some be larger
     static constexpr std::chrono::seconds kClientTimeout{30};
 
     /// Binds `path` (mode 0660) and serves. A socket file that nobody answers at is replaced. Errors: unavailable
     /// (a living daemon answers there), usage (path too long, or a file that is no socket), io.
     [[nodiscard]] static base::Result<std::unique_ptr<ApiServer>> start(const std::string& path,
-                                                                        SnapshotSource snapshot, CommandSink command);
+                                                                        SnapshotSource snapshot, CommandSink command,
+                                                                        api::ProbeHistory& probes);
     /// Stops accepting, closes every connection, removes the socket file, joins the threads.
     ~ApiServer();
     ApiServer(const ApiServer&) = delete;

@@ -22,6 +22,7 @@
 #define TOML_MAX_NESTED_VALUES 16
 #include <toml++/toml.h>
 
+#include "base/toml_guard.hpp"
 #include "daemon/shell/config_options.hpp"
 #include "routing/lft_dump.hpp"
 #include "routing/preference_files.hpp"
@@ -164,35 +165,6 @@ void check_together(const toml::table& root, const DaemonConfig& config, ConfigP
     }
 }
 
-/// What toml++ 3.3 does not survive, said in its place; empty if there is none. It takes "a.a.a..." apart
-/// into tables within tables and destroys them by recursion (16,000 levels overflow a stack); no key of ours
-/// has more than one dot. It lets some control characters through, which TOML forbids.
-std::string refuse_hostile(std::string_view text, const std::string& origin) {
-    constexpr auto kDotsMax = 32;
-    for (std::size_t line = 1; !text.empty(); ++line) {
-        const std::size_t end = std::min(text.find('\n'), text.size());
-        std::string_view content = text.substr(0, end);
-        text.remove_prefix(std::min(end + 1, text.size()));
-        const auto control = std::find_if(content.begin(), content.end(), [](char c) {
-            return (static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\r') || c == 0x7F;
-        });
-        if (control != content.end()) {
-            return fmt::format("{}:{}:{}: control character 0x{:02x}", origin, line,
-                               control - content.begin() + 1, static_cast<unsigned>(*control));
-        }
-        const std::size_t comment = content.find('#');
-        if (comment != content.npos && content.substr(0, comment).find_first_of("\"'") == content.npos) {
-            content = content.substr(0, comment);
-        }
-        if (std::count(content.begin(), content.end(), '.') > kDotsMax) {
-            return fmt::format(
-                "{}:{}:1: too many dots in one line: keys are written [section] and key = value", origin,
-                line);
-        }
-    }
-    return {};
-}
-
 Result<std::string> read_file(const std::string& path, std::size_t bytes_max, std::string_view what) {
     std::ifstream file(path, std::ios::binary);
     std::error_code no_size;  // a pipe has none
@@ -234,7 +206,7 @@ Result<DaemonConfig> parse_config(std::string_view text, const std::string& orig
         return base::fail(ErrorKind::parse,
                           fmt::format("{}:1:1: larger than {} bytes", origin, kConfigBytesMax));
     }
-    if (std::string hostile = refuse_hostile(text, origin); !hostile.empty()) {
+    if (std::string hostile = base::hostile_toml(text, origin); !hostile.empty()) {
         return base::fail(ErrorKind::parse, std::move(hostile));
     }
     const toml::parse_result parsed = toml::parse(text, std::string_view{origin});

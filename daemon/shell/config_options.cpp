@@ -477,6 +477,11 @@ std::vector<ConfigOption> database_options() {
                 &db::HistoryLimits::sweeps),
         integer({"database", "events_kept"}, 1, 10'000'000, "Events that are kept.",
                 &db::HistoryLimits::events),
+        integer({"database", "probe_runs_kept"}, 1, 10'000, "Runs of the traffic probe that are kept.",
+                &db::HistoryLimits::probe_runs),
+        integer({"database", "probe_flows_kept"}, 1, 100'000'000,
+                "Flows that these may have together; past it the oldest runs go.",
+                &db::HistoryLimits::probe_flows),
     };
 }
 

@@ -88,6 +88,7 @@ base::Result<void> Daemon::prepare() {
     if (auto opened = open_database(); !opened) {
         return opened;
     }
+    probes_ = std::make_unique<ProbeHistory>(*writer_, database_path());
     open_mark();
     open_starts();
     router_ = std::make_unique<RouteWorker>([this](core::RoutesReady ready) {
@@ -104,7 +105,7 @@ base::Result<void> Daemon::prepare() {
     }
     auto api = ApiServer::start(
         socket, [this] { return shown_with_activity(); },
-        [this](api::AdminCommand command) { return commands_.take(std::move(command)); });
+        [this](api::AdminCommand command) { return commands_.take(std::move(command)); }, *probes_);
     if (!api) {
         return tl::unexpected(api.error());
     }
@@ -118,11 +119,15 @@ void Daemon::database_state(std::string text) {
     }
 }
 
+std::string Daemon::database_path() const {
+    return (std::filesystem::path(options_.config.state_dir) / "ibfabric.db").string();
+}
+
 base::Result<void> Daemon::open_database() {
     const std::filesystem::path folder = options_.config.state_dir;
     std::error_code error;
     std::filesystem::create_directories(folder, error);
-    const std::string path = (folder / "ibfabric.db").string();
+    const std::string path = database_path();
     auto opened = db::Database::open(path, options_.config.history,
                                      [](std::string text) { log(LogLevel::warning, "database: {}", text); });
     if (opened) {

@@ -16,6 +16,7 @@
 #include "daemon/shell/command_intake.hpp"
 #include "daemon/shell/config_file.hpp"
 #include "daemon/shell/event_loop.hpp"
+#include "daemon/shell/probe_history.hpp"
 #include "daemon/shell/replica.hpp"
 #include "daemon/shell/route_worker.hpp"
 #include "daemon/shell/sa_worker.hpp"
@@ -48,6 +49,7 @@ public:
 
 private:
     [[nodiscard]] base::Result<void> prepare();
+    [[nodiscard]] std::string database_path() const;
     [[nodiscard]] base::Result<void> open_database();
     void open_mark();
     void open_starts();
@@ -90,6 +92,7 @@ private:
     base::Mailbox<std::string> lost_{1};                   ///< why the transport will never work again
     CommandIntake commands_{events_};
     std::unique_ptr<db::Writer> writer_;
+    std::unique_ptr<ProbeHistory> probes_;
     std::unique_ptr<db::EditionMark> mark_;  ///< null: it cannot be written
     std::unique_ptr<StartMark> starts_;      ///< null: it cannot be written
     std::string hold_because_;               ///< not empty: hold mode

@@ -1,4 +1,4 @@
-// DOC: who may be talked to: TLS 1.2 or newer, certificates on both sides, all from files.
+// DOC: who may be talked to: the certificates of net/tls.hpp, as the configuration names them.
 //
 // Both certificates must come from the CA of the configuration, and, where it lists names, bear one of them.
 // Nothing here sends a byte: it makes contexts and looks at what a handshake left. Messages name the file and

@@ -25,7 +25,10 @@ constexpr const char* kHelp =
     "  remove-node NODE        add-node NODE         one-way NODE/PORT\n"
     "  drop|delay|duplicate|reorder|wrong-tid|error-status|slow-set NODE|* [attr=NAME] [method=Get|Set]\n"
     "      [count=N] [probability=P] [delay=TIME] [number=STATUS]\n"
-    "  trap NODE[/PORT] number=N   mute-traps NODE   corrupt-node-info NODE\n";
+    "  trap NODE[/PORT] number=N   mute-traps NODE   corrupt-node-info NODE\n"
+    "  swap-cables NODE/PORT with=NODE/PORT          lft-entry NODE lid=LID number=PORT\n"
+    "  lossy NODE/PORT probability=P                 throttle NODE/PORT probability=SHARE\n"
+    "  adaptive-routing NODE   no-extended-counters NODE   redirect-perf NODE with=NODE number=QP\n";
 
 constexpr std::array kTruths{std::pair{std::string_view{"truth"}, TruthTables::left_out},
                              std::pair{std::string_view{"truth tables"}, TruthTables::included},

@@ -352,6 +352,86 @@ class Commands(Fabric):
         return done.returncode == OK and (status := json.loads(done.stdout))["mode"] == mode and status
 
 
+class ProbeRuns(Fabric):
+    """Rehearsed on a simulated fabric with the daemon's own tables, and kept by the daemon."""
+
+    def probe(self, *words, code=OK):
+        return self.ask("probe", "run", "--sim", *words, code=code)
+
+    def test_kept_listed_shown_and_compared(self):
+        self.up()
+        self.assertIn("none", self.run_cli("probe", "list").stdout)
+        self.run_cli("probe", "show", code=USAGE)
+        first = self.probe()
+        self.assertEqual(first["run"], 1)
+        leaf = self.ask("hosts")["hosts"][0]["peer"]
+        faults = self.write("faults", f"at 0s lossy {leaf}/1 probability=0.05\n")
+        second = self.probe("--faults", faults, code=FINDING)
+        self.assertEqual(second["run"], 2)
+        self.assertIn(("port-errors", leaf, 1), {(row["kind"], row["name"], row["port"]) for row in second["findings"]})
+
+        runs = self.ask("probe", "list")["runs"]
+        self.assertEqual([row["run"] for row in runs], [2, 1])
+        self.assertEqual(runs[1]["flows"], len(first["flows"]))
+        self.assertEqual(runs[1]["proved"], runs[1]["planned"])
+        self.assertEqual((runs[1]["findings"], runs[1]["interrupted"]), (0, False))
+        self.assertEqual(runs[1]["uid"], os.geteuid())
+        self.assertIsNotNone(runs[1]["ended"])
+        self.assertEqual(runs[0]["findings"], len(second["findings"]))
+        self.assertEqual(self.ask("probe", "list", "--limit", "1")["runs"], runs[:1])
+
+        shown = self.ask("probe", "show", "1", "--flows")
+        self.assertEqual(len(shown["flow_rows"]), len(first["flows"]))
+        self.assertEqual({row["bytes"] for row in shown["flow_rows"]}, {flow["bytes"] for flow in first["flows"]})
+        self.assertIn("port-errors", self.run_cli("probe", "show", code=FINDING).stdout)
+        self.assertIn(f"{leaf}/1", self.run_cli("probe", "show", "2", "--findings", code=FINDING).stdout)
+        self.run_cli("probe", "show", "3", code=USAGE)
+
+        compared = self.ask("probe", "compare", "--last", code=FINDING)
+        self.assertEqual((compared["before"]["run"], compared["after"]["run"]), (1, 2))
+        self.assertTrue(compared["same_tables"])
+        self.assertEqual(compared["compared"], len(first["flows"]))
+        self.assertEqual(len(compared["new_findings"]), runs[0]["findings"])
+        better = self.ask("probe", "compare", "2", "1")
+        self.assertEqual(len(better["gone_findings"]), runs[0]["findings"])
+        self.assertIn("nothing got worse", self.run_cli("probe", "compare", "1", "1").stdout)
+
+        self.kill()  # kept, however it ends
+        self.up()
+        self.assertEqual(self.ask("probe", "list")["runs"], runs)
+        self.assertEqual(self.probe("--no-traffic", "--no-store").get("run"), None)
+        self.assertEqual(self.probe()["run"], 3)
+
+    def test_old_ones_go(self):
+        config = self.write("conf", "[database]\nprobe_runs_kept = 2\n")
+        self.up(TREE, "--config", config)
+        for _ in range(3):
+            self.probe("--rounds", "1")
+        self.assertEqual([row["run"] for row in self.ask("probe", "list")["runs"]], [3, 2])
+
+    def test_paths_on_several_lanes(self):
+        config = self.write("conf", '[routing]\nengines = ["dfsssp"]\n')
+        self.up("torus:4x4,hosts=1", "--config", config)
+        first = self.probe()
+        self.assertGreater(len(first["flows"]), 0)
+        self.assertEqual({flow["verdict"] for flow in first["flows"]}, {"proved"})
+
+    def test_a_full_disk(self):
+        Mount(self, self.state, "size=8m")
+        self.up()
+        with open(self.path("state", "filler"), "wb", buffering=0) as filler:
+            try:
+                while True:
+                    filler.write(b"x" * 4096)
+            except OSError:
+                pass
+        done = self.run_cli("probe", "run", "--sim")
+        self.assertIn("not stored", done.stderr)
+        self.assertIn("proved", done.stdout)
+        os.unlink(self.path("state", "filler"))
+        self.assertGreater(self.probe()["run"], 0)
+
+
 class LifeAndDeath(Fabric):
     def test_once(self):
         self.start(TREE, "--once")

@@ -16,6 +16,8 @@ ELECTION = Binary("ibf_test_sm", "Election*:Pair.*:Ranks.*:Handover.*:Join.*:Oth
 TABLES = Binary("ibf_test_sm", "LftPlan.*:FieldCase.*-FieldCase.C33*:FieldCase.C9_*:FieldCase.C116*")
 RESTART = Binary("ibf_test_sm", "Restart.*:Change.*:*BringUp*:" + TABLES.filter)
 MEMO = Binary("ibf_test_routing", "Memo.*")
+AGENT = Binary("ibf_test_agent", "*")
+PROOF = Binary("ibf_test_proof", "*")
 DOUBT = Binary("ibf_test_sm", "Doubt*:KnownTables.*:Election.*")
 
 
@@ -44,6 +46,14 @@ def order(name, what, old, new, file="daemon/sm/programmer.cpp", unit=TABLES):
 
 def doubt(name, what, old, new, file):
     return Mutation(name, what, f"daemon/sm/{file}", old, new, DOUBT)
+
+
+def proof(name, what, old, new, file="probe/proof/judge_round.cpp"):
+    return Mutation(name, what, file, old, new, PROOF)
+
+
+def agent(name, what, old, new, file="probe/agent/session.cpp", unit=AGENT):
+    return Mutation(name, what, file, old, new, unit)
 
 
 def memo(name, what, old, new, file="routing/engine_tables.cpp"):
@@ -162,4 +172,65 @@ MUTATIONS = [
           "for (const Node& node : settled_->nodes) {", "for (const Node& node : fabric_->nodes) {", "known_tables.cpp"),
     doubt("namesakes-unasked", "of two with one GUID the one that was believed is believed for ever",
           "    ask_namesakes();\n    if (!ask_silent) {", "    if (!ask_silent) {", "light_sweep.cpp"),
+    # What an agent lends, to whom, and for how long.
+    agent("floor-kept", "an agent stays busy when its holder has gone",
+          "    if (std::exchange(has_floor_, false)) {\n", "    if (!std::exchange(has_floor_, false)) {\n"),
+    agent("many-floors", "two runs at once", "    if (holder_) {\n", "    if (false) {\n", "probe/agent/floor.cpp"),
+    agent("endless-run", "a run goes on beyond its limit",
+          "shared_.terms.limits.seconds);\n        call_.request_stop();\n", "shared_.terms.limits.seconds);\n"),
+    agent("idle-for-ever", "who says nothing is waited for",
+          "heard_ + shared_.terms.idle_max;", "heard_ + std::chrono::hours{1};"),
+    agent("version-blind", "another version of the protocol is taken for this one",
+          "if (hello->protocol != kProtocolVersion) {", "if (hello->protocol == 0) {"),
+    agent("any-order", "a test runs that has not been connected", "nullptr && state_ == State::prepared) {", "nullptr) {"),
+    agent("open-to-all", "clients come from any network", "if (!allowed || clients_", "if (clients_",
+          "probe/agent/agent.cpp"),
+    agent("any-name", "any name of the CA is let in", "peer_name(terms_.names, ", "peer_name({}, ", "probe/agent/agent.cpp"),
+    agent("no-end-of-clients", "connections are not bounded", "clients_.size() >= terms_.connections", "clients_.size() >= 1000",
+          "probe/agent/agent.cpp"),
+    agent("any-host", "an agent with another host's certificate is trusted", "stream.peer_name({expected},",
+          "stream.peer_name({},", "net/tls_stream.cpp"),
+    agent("rate-for-all", "no rate passes for a low one", "(spec.bits_per_second == 0 || spec", "(spec",
+          "probe/agent/limits.cpp"),
+    agent("stop-unheard", "a run in an agent is not stopped", "static_cast<void>(line_.send(Stop{}));", "",
+          "probe/agent/remote_endpoint.cpp"),
+    agent("readable-key", "a key that a group can read is taken", "kAnybody = S_IRWXO | S_IRWXG;", "kAnybody = S_IRWXO;",
+          "net/tls.cpp", Binary("ibf_test_net", "*")),
+    agent("deep-frames", "frames have no largest size", "length == 0 || length > kFrameBytesMax", "length == 0",
+          "probe/messages.cpp", Binary("ibf_test_probe", "Messages.*")),
+    # What proves a hop, and what is a finding.
+    proof("one-end-does", "a hop is proved by its sender alone", "(!in.known || in.receive_words >= all)", "true"),
+    proof("few-will-do", "some octets prove a hop", "in.receive_words >= all)", "in.receive_words >= 1)"),
+    proof("full-is-fine", "a 32-bit counter at its maximum is evidence",
+          "(now.transmit_words == kNarrowMost || now.receive_words == kNarrowMost)", "false"),
+    proof("cleared-is-fine", "a counter that was cleared is evidence",
+          "now.transmit_words < then.transmit_words || now.receive_words < then.receive_words", "false"),
+    proof("others-are-ours", "what another flow sends beside counts as ours elsewhere",
+          "const std::uint64_t own = expected != expected_.end() ? expected->second : 0;", "const std::uint64_t own = 0;"),
+    proof("adaptive-is-lost", "an adaptive switch's other way is a loss", "} else if (is_adaptive(hop.out)) {",
+          "} else if (false) {"),
+    proof("retries-unseen", "what was sent again and again was not sent", "outcome.failure == failure::kRetryExceeded", "false"),
+    proof("old-errors", "errors of before the round are found", "counter.after - counter.before : counter.after;",
+          "counter.after : counter.after;"),
+    proof("marked-elsewhere", "errors that others marked are this port's",
+          'counter_of("buffer overruns", a.buffer_overruns, b.buffer_overruns),',
+          'counter_of("buffer overruns", a.remote_physical_errors, b.remote_physical_errors),'),
+    proof("first-waits", "of the ports that wait the first is slow", "            last = &hop;\n",
+          "            last = last == nullptr ? &hop : last;\n"),
+    proof("busy-is-slow", "a link that waits for a busy one is slow", "if (last != &hops.back()) {", "if (false) {"),
+    proof("wanted-slow", "a rate that we asked for is slow", "spec_.bits_per_second > 0 ?", "false ?"),
+    proof("little-is-much", "a few octets say something of a rate", "outcome.bytes < kBulkBytes ||", ""),
+    proof("lost-anyway", "a loss that is explained is told again",
+          "[&](const Finding& finding) { return explains(finding, flow); }", "[&](const Finding&) { return false; }"),
+    proof("only-there", "what is wrong on the way back explains nothing", "(touches(flow.flow.from, flow.flow.lid) ||",
+          "(touches(flow.flow.from, flow.flow.lid) || 0 *"),
+    proof("above-top", "entries above LinearFDBTop forward", "lid <= reading.top ? reading.entries.ports[i] : mad::kLftDrop",
+          "reading.entries.ports[i]", "probe/proof/judge.cpp"),
+    proof("nobodys-lids", "entries of LIDs that nobody has are judged", "view.owner(lid).switch_index != routing::kNoIndex &&",
+          "", "probe/proof/judge.cpp"),
+    proof("many-dead-links", "a dead switch is as many dead links", "if (reading.to.is_switch && reading.state == CableReading::State::silent) {",
+          "if (false) {", "probe/proof/judge.cpp"),
+    proof("any-port-will-do", "a cable is right if the node is", "&& info.local_port == to.port;", ";", "probe/proof/reading.cpp"),
+    proof("wrong-way", "a cable that leads elsewhere is a way", "if (reading.state == CableReading::State::as_expected) {\n                ways_",
+          "if (reading.state != CableReading::State::silent) {\n                ways_", "probe/proof/reading.cpp"),
 ]

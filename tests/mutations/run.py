@@ -23,6 +23,9 @@ from mutations import MUTATIONS, Binary
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CAMPAIGN = Binary("ibf_test_campaign", "Campaigns/Seeds.Pass/0:Campaigns/Seeds.Pass/1")
+# What each folder is compiled into.
+LIBRARIES = (("routing/", "/ibf_routing.dir"), ("daemon/sm/", "/ibf_sm.dir"), ("net/", "/ibf_net.dir"),
+             ("probe/agent/", "/ibf_probe_agent.dir"), ("probe/", "/ibf_probe.dir"))
 PATIENCE = 60  # seconds; a busy machine may be all there is to it
 TIMED_OUT = "timed out"  # nothing was found: not caught
 
@@ -62,7 +65,7 @@ class Bench:
 
     def compile(self, source, shadow, target):
         """SOURCE, or what SHADOW has in its place and of headers, to TARGET. What the compiler says; empty: done."""
-        library = "ibf_routing.dir" if source.startswith("routing/") else "ibf_sm.dir"
+        library = next(library for folder, library in LIBRARIES if source.startswith(folder))
         entry = next(entry for entry in self.commands if library in entry["command"])
         words = shlex.split(re.sub(r" -o \S+| -c \S+| -Werror", "", entry["command"]))
         place = os.path.join(shadow if os.path.exists(os.path.join(shadow, source)) else ROOT, source)
@@ -98,6 +101,11 @@ def caught_by(program, binary):
     return f"{(told('[ RUN      ] ') or [binary.target])[-1]} (ends)" if done.returncode != 0 else ""
 
 
+def judges_of(mutation):
+    """The campaign knows the subnet manager, and nothing of the probe."""
+    return (mutation.unit, CAMPAIGN) if mutation.file.startswith(("routing/", "daemon/")) else (mutation.unit,)
+
+
 def plant(bench, mutation):
     """One row of the table, and whether anything has caught it."""
     with tempfile.TemporaryDirectory(prefix="ibf-mutation-") as shadow:
@@ -110,12 +118,13 @@ def plant(bench, mutation):
             objects.append(os.path.join(shadow, os.path.basename(source) + ".o"))
             if refused := bench.compile(source, shadow, objects[-1]):
                 return f"| {mutation.name} | {mutation.what} | does not compile: {refused} | |", False
-        for binary in (mutation.unit, CAMPAIGN):
+        for binary in judges_of(mutation):
             program = os.path.join(shadow, binary.target)
             if refused := bench.link(binary.target, objects, program):
                 return f"| {mutation.name} | {mutation.what} | does not link: {refused} | |", False
             seen.append(caught_by(program, without(binary, bench.failing)))
     columns = " | ".join(name if name == TIMED_OUT else f"`{name}`" if name else "-" for name in seen)
+    columns += " | not run" * (2 - len(seen))
     return f"| {mutation.name} | {mutation.what} | {columns} |", any(name not in ("", TIMED_OUT) for name in seen)
 
 
@@ -128,14 +137,14 @@ def main():
     if options.check or not options.build:
         return check()
     bench = Bench(options.build)
-    for binary in sorted({mutation.unit for mutation in MUTATIONS} | {CAMPAIGN}, key=str):
+    chosen = [mutation for mutation in MUTATIONS if not options.only or mutation.name in options.only]
+    for binary in sorted({binary for mutation in chosen for binary in judges_of(mutation)}, key=str):
         while failed := caught_by(os.path.join(bench.build, "bin", binary.target), without(binary, bench.failing)):
             if failed in bench.failing or failed == TIMED_OUT:
                 print(f"{binary.target} does not run, or not within {PATIENCE} s")
                 return 2
             print(f"{failed} fails without a planted fault: it is left out")
             bench.failing.append(failed)
-    chosen = [mutation for mutation in MUTATIONS if not options.only or mutation.name in options.only]
     print("| mutation | what is wrong | unit test | campaign |\n|---|---|---|---|", flush=True)
     missed = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

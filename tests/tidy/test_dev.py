@@ -15,6 +15,8 @@ SOURCE = "."
 # Packages whose installation starts a service, enables a unit or changes what a machine boots.
 FORBIDDEN = re.compile(r"^(opensm|systemd.*|ibacm|srptools|rdma-core|rdmacm-utils-.*|linux-image.*|dbus.*|udev|.*-server|"
                        r"nvme.*|openmpi.*)$")
+# These lists are unpacked into build/peers.
+UNPACKED = ("opensm_packages", "systemd_packages", "guest_packages")
 
 
 def dev(*arguments):
@@ -56,7 +58,7 @@ class Dev(unittest.TestCase):
 class Boot(unittest.TestCase):
     def test_packages_that_start_something_are_only_unpacked(self):
         installed = {name: packages for name, packages in lists().items()
-                     if name not in ("opensm_packages", "systemd_packages")}
+                     if name not in UNPACKED}
         self.assertIn("build_packages", installed)
         self.assertIn("test_packages", installed)
         for name, packages in installed.items():
@@ -67,7 +69,7 @@ class Boot(unittest.TestCase):
     def test_no_package_we_install_brings_a_unit(self):
         """As dpkg knows them on this machine; packages that are not installed have nothing to show."""
         packages = sorted({package for name, packages in lists().items()
-                           if name not in ("opensm_packages", "systemd_packages") for package in packages})
+                           if name not in UNPACKED for package in packages})
         result = subprocess.run(["dpkg-query", "-L", *packages], capture_output=True, text=True, check=False)
         paths = result.stdout.split("\n")
         self.assertGreater(len(paths), 100)

@@ -61,18 +61,23 @@ class Install(unittest.TestCase):
             "sbin/ibfabricd": 0o755,
             "bin/ibfabric": 0o755,
             "bin/ibfabric-sim": 0o755,
+            "bin/ibfabric-probe": 0o755,
             os.path.join(cache_value("CMAKE_INSTALL_LIBDIR"), "ibfabric/libibfabric-umad.so"): 0o644,
             "lib/systemd/system/ibfabricd.service": 0o644,
+            "lib/systemd/system/ibfabric-probe.service": 0o644,
             "lib/udev/rules.d/60-ibfabric.rules": 0o644,
             "share/man/man1/ibfabric.1": 0o644,
             "share/man/man1/ibfabric-sim.1": 0o644,
+            "share/man/man1/ibfabric-probe.1": 0o644,
             "share/man/man8/ibfabricd.8": 0o644,
             "share/man/man5/ibfabricd.conf.5": 0o644,
             "share/bash-completion/completions/ibfabric": 0o644,
             "share/bash-completion/completions/ibfabric-sim": 0o644,
+            "share/bash-completion/completions/ibfabric-probe": 0o644,
             "share/doc/ibfabric/copyright": 0o644,
             "share/doc/ibfabric/README.md": 0o644,
             "share/doc/ibfabric/examples/ibfabricd.toml": 0o644,
+            "share/doc/ibfabric/examples/probe.toml": 0o644,
         }
         for path, mode in expected.items():
             self.assertTrue(os.path.exists(staged(path)), path)
@@ -144,11 +149,64 @@ class Completion(unittest.TestCase):
         self.assertEqual(sorted(commands), sorted(self.complete("ibfabric", "")))
 
     def test_it_knows_each_commands_options_and_no_others(self):
-        for command in [*self.complete("ibfabric", ""), "probe plan"]:
+        for command in [*self.complete("ibfabric", ""), *(f"probe {word}" for word in self.complete("ibfabric", "probe", ""))]:
             words = command.split()
             own = set(re.findall(r"(?m)^  (?:-\w,)?(--[a-z-]+)", self.helped(*words))) - {"--help"}
             offered = set(self.complete("ibfabric", *words, "--")) - {"--json", "--socket", "--help"}
             self.assertEqual(offered, own - {"--json", "--socket", "--help-all"}, command)
+
+
+class ProbeService(unittest.TestCase):
+    def text(self):
+        with open(staged("lib/systemd/system/ibfabric-probe.service"), encoding="utf-8") as file:
+            return file.read()
+
+    def test_systemd_accepts_it(self):
+        self.assertIn(f"ExecStart={os.path.join(PREFIX, 'bin/ibfabric-probe')} agent\n", self.text())
+        self.assertEqual(verify(self.text().replace(PREFIX + "/bin/", staged("bin/")), "ibfabric-probe.service"), (0, ""))
+
+    def test_memory_can_be_pinned(self):
+        self.assertIn("\nLimitMEMLOCK=infinity\n", self.text())
+
+    def test_the_agent_takes_the_example(self):
+        # It gets as far as its key, which is not there: the configuration was read, and all of it.
+        result = subprocess.run([staged("bin/ibfabric-probe"), "agent", "--key", "/nowhere/key", "--config",
+                                 staged("share/doc/ibfabric/examples/probe.toml")], capture_output=True, text=True, timeout=20,
+                                check=False)
+        self.assertEqual(result.returncode, 4, result.stderr)
+        self.assertIn("key /nowhere/key: No such file", result.stderr)
+
+
+class ProbeCompletion(unittest.TestCase):
+    def complete(self, *words):
+        array = " ".join(f"'{word}'" for word in words)
+        code = (f"source {staged('share/bash-completion/completions/ibfabric-probe')}; COMP_WORDS=({array}); "
+                f"COMP_CWORD={len(words) - 1}; _ibfabric_probe; " 'printf "%s\\n" "${COMPREPLY[@]}"')
+        result = subprocess.run(["bash", "-c", code], capture_output=True, text=True, timeout=20, check=True)
+        return result.stdout.split()
+
+    def helped(self, *words):
+        return subprocess.run([staged("bin/ibfabric-probe"), *words, "--help"], capture_output=True, text=True,
+                              check=True).stdout
+
+    def test_it_knows_the_programs_commands_and_no_others(self):
+        commands = re.findall(r"(?m)^  ([a-z]+)\b", self.helped().split("Subcommands:")[1].split("\n\n")[0])
+        self.assertEqual(len(commands), 10)
+        self.assertEqual(sorted(commands), sorted(self.complete("ibfabric-probe", "")))
+
+    def test_it_knows_each_commands_options_and_no_others(self):
+        for command in self.complete("ibfabric-probe", ""):
+            own = set(re.findall(r"(?m)^  (?:-\w,)?(--[a-z-]+)", self.helped(command))) - {"--help", "--help-all"}
+            offered = set(self.complete("ibfabric-probe", command, "--")) - {"--json", "--help"}
+            self.assertEqual(offered, own, command)
+
+    def test_the_manual_has_each_of_them(self):
+        with open(staged("share/man/man1/ibfabric-probe.1"), encoding="utf-8") as file:
+            manual = file.read().replace("\\-", "-")
+        for command in self.complete("ibfabric-probe", ""):
+            self.assertRegex(manual, rf"(?m)^\.(B|BI|BR) \"?{command}\b", command)
+            for option in self.complete("ibfabric-probe", command, "--"):
+                self.assertIn(option, manual, command)
 
 
 if __name__ == "__main__":

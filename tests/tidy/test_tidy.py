@@ -58,7 +58,7 @@ class Libraries(unittest.TestCase):
     def test_a_library_behind_its_file_passes(self):
         for path, header in (("base/log.cpp", "spdlog/spdlog.h"), ("db/a.cpp", "sqlite3.h"),
                              ("mad/a.cpp", "infiniband/umad.h"), ("daemon/shell/api_server.cpp", "boost/asio.hpp"),
-                             ("daemon/shell/replica.cpp", "boost/asio/post.hpp"), ("daemon/shell/replica_tls.cpp", "openssl/ssl.h"),
+                             ("daemon/shell/replica.cpp", "boost/asio/post.hpp"), ("net/tls.cpp", "openssl/ssl.h"),
                              ("tests/unit/db/a_test.cpp", "sqlite3.h")):
             self.assertEqual(findings(tidy.check_libraries, {path: f"#include <{header}>\n"}), [])
 

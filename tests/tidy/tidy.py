@@ -11,7 +11,7 @@ import re
 import sys
 from dataclasses import dataclass
 
-SOURCE_FOLDERS = ("base", "mad", "routing", "sim", "db", "daemon", "cli", "probe")
+SOURCE_FOLDERS = ("base", "mad", "routing", "sim", "db", "net", "daemon", "cli", "probe")
 SKIPPED_FOLDERS = {".git", "build", ".cache", "__pycache__"}
 TEXT_SUFFIXES = (".cpp", ".hpp", ".py", ".md", ".cmake", ".txt", ".service", ".rules", ".json", ".toml", ".bash",
                  ".1", ".5", ".8")
@@ -128,18 +128,27 @@ LAYERS = {
     "daemon/sm": _BELOW_CORE | {"daemon/fabric", "db/records.hpp"},
     "daemon/sa": _BELOW_CORE | {"daemon/fabric"},
     # A what-if counts what the SM would write by the plan that it would write by: a pure function.
-    "daemon/api": _BELOW_CORE | {"daemon/fabric", "daemon/sm/lft_plan.hpp"},
+    "daemon/api": _BELOW_CORE | {"daemon/fabric", "daemon/sm/lft_plan.hpp", "db/probe_records.hpp"},
     "daemon/core": _BELOW_CORE | {"daemon/fabric", "daemon/sm", "daemon/sa", "daemon/api", "db/records.hpp"},
-    "daemon/shell": _BELOW_CORE | {"sim", "db", "daemon/fabric", "daemon/sm", "daemon/sa", "daemon/api", "daemon/core"},
+    "daemon/shell": _BELOW_CORE | {"sim", "db", "net", "daemon/fabric", "daemon/sm", "daemon/sa", "daemon/api", "daemon/core"},
     # The field tables: what the SA answers by is what the command line reads answers by.
     "probe": _BELOW_CORE,
-    "cli": _BELOW_CORE | {"probe", "daemon/fabric", "daemon/api", "daemon/sa/record_type.hpp"},
+    # TLS, sockets and the words that go over them; only the program brings them and the devices together.
+    "net": {"base"},
+    "probe/agent": {"base", "mad/ids.hpp", "net", "probe"},
+    "probe/tool": {"base", "mad/ids.hpp", "net", "probe", "probe/agent", "probe/verbs"},
+    "probe/verbs": {"base", "mad/ids.hpp", "probe"},
+    # The probe on a simulated fabric: what is rehearsed knows nothing of it.
+    "probe/rehearsal": _BELOW_CORE | {"probe", "sim"},
+    "cli": _BELOW_CORE | {"sim", "probe/rehearsal", "net", "probe", "probe/agent", "daemon/fabric", "daemon/api", "daemon/sa/record_type.hpp"},
 }
 PROGRAMS = {"daemon/main.cpp"}  # puts everything together: may include any of it
 
 
 def layer_of(path):
     parts = path.split("/")
+    if path.startswith(("probe/rehearsal/", "probe/agent/", "probe/tool/", "probe/verbs/")):
+        return "/".join(parts[:2])
     if parts[0] in ("daemon", "sim") and len(parts) > 2:
         return "/".join(parts[:2])
     return parts[0]
@@ -178,18 +187,20 @@ LIBRARIES = (
     Library("spdlog", r"spdlog/", r"base/log\.cpp", 1),
     Library("sqlite", r"sqlite3", r"db/[a-z_]+\.(cpp|hpp)", 1),
     Library("libibumad", r"infiniband/umad", r"(mad|sim/umad)/[a-z_]+\.cpp", 5),
+    Library("libibverbs", r"infiniband/verbs", r"probe/verbs/[a-z_]+\.(cpp|hpp)", 99),
+    Library("librdmacm", r"rdma/", r"probe/verbs/[a-z_]+\.cpp", 2),
     Library("ib_types", r"iba/", r"mad/[a-z_]+\.cpp", 99),
     Library("libibmad", r"infiniband/mad", r"mad/[a-z_]+\.cpp", 99),
     Library("Boost.Graph", r"boost/graph/", r"routing/[a-z_]+\.cpp", 99),
     Library("Boost.Beast", r"boost/beast", r"daemon/shell/api_server\.cpp|cli/[a-z_]*client\.cpp", 2),
     Library("Boost.Asio", r"boost/asio", r"daemon/shell/(api_server\.cpp|replica[a-z_]*\.(cpp|hpp))|cli/[a-z_]*client\.cpp", 6),
-    Library("OpenSSL", r"openssl/", r"daemon/shell/replica_tls\.cpp", 1),
+    Library("OpenSSL", r"openssl/", r"net/tls[a-z_]*\.cpp", 2),
     Library("TBB", r"(tbb|oneapi)/", r"routing/[a-z_]+\.(cpp|hpp)", 99),
     Library("zlib", r"zlib\.h", r"routing/[a-z_]+\.cpp", 1),
-    Library("libsystemd", r"systemd/", r"daemon/shell/[a-z_]+\.cpp", 99),
-    Library("toml++", r"toml", r"daemon/shell/[a-z_]+\.cpp", 1),
-    Library("CLI11", r"CLI/", r"cli/[a-z_]+\.(cpp|hpp)|(daemon|sim/process)/main\.cpp|daemon/shell/[a-z_]+\.cpp", 99),
-    Library("nlohmann", r"nlohmann/", r"(daemon/(api|fabric|shell)|cli|routing)/[a-z_]+\.(cpp|hpp)|sim/truth\.cpp", 99),
+    Library("libsystemd", r"systemd/", r"(daemon/shell|probe/tool)/[a-z_]+\.cpp", 99),
+    Library("toml++", r"toml\+\+", r"(daemon/shell|probe/agent)/[a-z_]+\.cpp", 2),
+    Library("CLI11", r"CLI/", r"cli/[a-z_]+\.(cpp|hpp)|(daemon|sim/process)/main\.cpp|(daemon/shell|probe/tool)/[a-z_]+\.(cpp|hpp)", 99),
+    Library("nlohmann", r"nlohmann/", r"(daemon/(api|fabric|shell)|cli|routing)/[a-z_]+\.(cpp|hpp)|sim/truth\.cpp|probe/([a-z]+/)?[a-z_]+\.(cpp|hpp)", 99),
 )
 
 
@@ -411,7 +422,8 @@ _OPTION = re.compile(r"add_(?:option|flag)\w*\s*\(\s*\"([^\"]+)\"")
 
 def check_options_in_manuals(tree):
     """Every option a program takes is in its manual page."""
-    for program, page in (("cli/", "man/ibfabric.1"), ("daemon/", "man/ibfabricd.8"), ("sim/", "man/ibfabric-sim.1")):
+    for program, page in (("cli/", "man/ibfabric.1"), ("daemon/", "man/ibfabricd.8"), ("sim/", "man/ibfabric-sim.1"),
+                          ("probe/tool/", "man/ibfabric-probe.1")):
         manual = tree.files.get(page, "").replace("\\-", "-")
         for path in tree.product_cpp():
             if not path.startswith(program):

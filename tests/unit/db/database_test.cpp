@@ -250,11 +250,16 @@ TEST(Database, SchemaOneIsBroughtUpAndLosesNothing) {
     Stranger(place.path())
         .run(
             "DROP TABLE sa; DROP TABLE lane; DROP VIEW drains; DROP TABLE drain; DROP TABLE drain_cable; "
+            "DROP VIEW probe_runs; DROP VIEW probe_flows; DROP VIEW probe_findings; DROP TABLE probe_run; "
+            "DROP TABLE probe_flow; DROP TABLE probe_finding; "
             "ALTER TABLE lft DROP COLUMN sls; "
             "PRAGMA user_version = 1");  // as the first release left it
     auto database = place.open();
     ASSERT_NE(database, nullptr);
     EXPECT_TRUE(database->load()->sa_state.empty());
+    ProbePut probe;
+    probe.head.emplace();
+    EXPECT_TRUE(database->put_probe(probe)) << "what schema 6 brought";
     ASSERT_TRUE(database->apply({SaStateRecord{"ibfabric-sa 1\n"}}));
     const Stored stored = database->load().value();
     EXPECT_EQ(stored.lids, lids(1, 5).lids);

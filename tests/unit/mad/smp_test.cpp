@@ -8,7 +8,7 @@
 namespace ibf::mad {
 namespace {
 
-Smp sample() {
+Smp sample_smp() {
     Smp smp;
     smp.header.method = static_cast<std::uint8_t>(Method::get);
     smp.header.tid = 0x1122334455667788;
@@ -21,7 +21,7 @@ Smp sample() {
 }
 
 TEST(Smp, DirectedRouteLayout) {
-    const MadBuffer bytes = encode_smp(sample());
+    const MadBuffer bytes = encode_smp(sample_smp());
     // IBA 14.2.1.2, octet by octet.
     EXPECT_EQ(bytes[0], 1);     // base version
     EXPECT_EQ(bytes[1], 0x81);  // class
@@ -45,7 +45,7 @@ TEST(Smp, DirectedRouteLayout) {
 }
 
 TEST(Smp, RoundTrip) {
-    Smp smp = sample();
+    Smp smp = sample_smp();
     smp.header.method = static_cast<std::uint8_t>(Method::get_resp);
     smp.header.status = 0x001C;
     smp.returning = true;
@@ -68,7 +68,7 @@ TEST(Smp, RoundTrip) {
 }
 
 TEST(Smp, LidRoutedHasNoPath) {
-    Smp smp = sample();
+    Smp smp = sample_smp();
     smp.header.mgmt_class = MgmtClass::subn_lid;
     smp.header.status = 0x8000;  // no direction bit in this class
     const MadBuffer bytes = encode_smp(smp);
@@ -83,7 +83,7 @@ TEST(Smp, LidRoutedHasNoPath) {
 }
 
 TEST(Smp, TheLongestPathFits) {
-    Smp smp = sample();
+    Smp smp = sample_smp();
     smp.path = {};
     for (std::uint8_t hop = 1; hop <= kHopsMax; ++hop) {
         smp.path = smp.path.then(PortNum{hop});
@@ -94,14 +94,14 @@ TEST(Smp, TheLongestPathFits) {
 }
 
 TEST(Smp, PortZeroOfThePathIsIgnored) {
-    MadBuffer bytes = encode_smp(sample());
+    MadBuffer bytes = encode_smp(sample_smp());
     bytes[128] = 77;
-    EXPECT_EQ(parse_smp(bytes)->path, sample().path);
+    EXPECT_EQ(parse_smp(bytes)->path, sample_smp().path);
 }
 
 // C40: what is no SMP is refused, never a crash.
 TEST(Smp, Refusals) {
-    const MadBuffer good = encode_smp(sample());
+    const MadBuffer good = encode_smp(sample_smp());
     ASSERT_TRUE(parse_smp(good).has_value());
     const auto refused = [&](std::size_t octet, std::uint8_t value) {
         MadBuffer bytes = good;
@@ -145,7 +145,7 @@ TEST(Smp, RandomBytesParseOrAreRefused) {
 }
 
 TEST(Smp, OneLine) {
-    Smp smp = sample();
+    Smp smp = sample_smp();
     smp.header.tid = 0x2a;
     EXPECT_EQ(to_line(smp), "Get PortInfo mod 0x3 tid 0x2a path 0,1,18");
     smp.header.method = static_cast<std::uint8_t>(Method::get_resp);

@@ -71,6 +71,27 @@ private:
 
 constexpr const char* kStatus = "GET /v1/status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
 
+/// Counts what it is told.
+class CountedProbes final : public api::ProbeHistory {
+public:
+    base::Result<std::uint64_t> put(const db::ProbePut& put) override {
+        flows_told += put.flows.size();
+        uid = put.uid;
+        return 1;
+    }
+    base::Result<std::vector<db::ProbeRun>> runs(std::uint64_t) override { return std::vector<db::ProbeRun>{}; }
+    base::Result<db::ProbeRun> run(std::uint64_t) override { return db::ProbeRun{}; }
+    base::Result<std::vector<db::ProbeFlow>> flows(std::uint64_t, std::uint64_t, std::uint64_t) override {
+        return std::vector<db::ProbeFlow>{};
+    }
+    base::Result<std::vector<db::ProbeFinding>> findings(std::uint64_t, std::uint64_t, std::uint64_t) override {
+        return std::vector<db::ProbeFinding>{};
+    }
+
+    std::atomic<std::size_t> flows_told{0};
+    std::atomic<std::uint32_t> uid{0};
+};
+
 class ApiServerTest : public ::testing::Test {
 protected:
     void SetUp() override {
@@ -92,7 +113,8 @@ protected:
             [this](api::AdminCommand) {
                 ++commands_;
                 return takes_commands_.load();
-            });
+            },
+            probes_);
     }
     void serve() {
         auto server = start();
@@ -116,6 +138,7 @@ protected:
     std::shared_ptr<const fabric::Snapshot> snapshot_;
     std::unique_ptr<ApiServer> server_;
     std::atomic<int> commands_{0};
+    CountedProbes probes_;
     std::atomic<bool> takes_commands_{true};
 };
 
@@ -125,6 +148,35 @@ TEST_F(ApiServerTest, AnswersAndIsOnlyForItsGroup) {
     struct stat info {};
     ASSERT_EQ(::stat(path_.c_str(), &info), 0);
     EXPECT_EQ(info.st_mode & 0777U, 0660U);
+}
+
+/// A request with a body.
+std::string post(const std::string& target, const std::string& body) {
+    return fmt::format("POST {} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{}", target,
+                       body.size(), body);
+}
+
+TEST_F(ApiServerTest, OnlyAPieceOfAProbeRunMayBeLarge) {
+    serve();
+    std::string flows;
+    while (flows.size() < 500'000) {
+        flows += R"({"from":{"guid":"0x1","port":1},"to":{"guid":"0x2","port":1}},)";
+    }
+    flows.pop_back();
+    const std::string piece = fmt::format(R"({{"flows":[{}]}})", flows);
+    const std::string answer = ask(post("/v1/probe/runs?run=1", piece));
+    EXPECT_EQ(answer.substr(0, 15), "HTTP/1.1 200 OK") << answer.substr(0, 300);
+    EXPECT_GT(probes_.flows_told, 5000U);
+    EXPECT_EQ(probes_.uid, ::geteuid());
+    EXPECT_EQ(ask(post("/v1/sweep", piece)).substr(0, 12), "HTTP/1.1 413");
+    const std::string large(2 * 1024 * 1024, ' ');
+    EXPECT_EQ(ask(post("/v1/probe/runs?run=1", large)).substr(0, 12), "HTTP/1.1 413");
+    const std::string chunked = fmt::format(
+        "POST /v1/sweep HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "{:x}\r\n{}\r\n0\r\n\r\n",
+        piece.size(), piece);
+    EXPECT_EQ(ask(chunked).substr(0, 12), "HTTP/1.1 413");
+    expect_alive();
 }
 
 TEST_F(ApiServerTest, GarbageIsRefused) {

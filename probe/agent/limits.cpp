@@ -1,0 +1,56 @@
+#include "probe/agent/limits.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/words.hpp"
+
+namespace ibf::probe {
+
+using base::ErrorKind;
+using base::Result;
+
+Result<Way> allowed_way(const AgentLimits& limits, const std::vector<std::string>& devices,
+                        const TestSpec& spec, const Way& way) {
+    const auto refuse = [](std::string text) { return base::fail(ErrorKind::refused, std::move(text)); };
+    if (spec.duration > std::chrono::seconds{limits.seconds}) {
+        return refuse(fmt::format("a run of {} is longer than it allows: at most {} s (limits.seconds)",
+                                  base::format_duration(spec.duration), limits.seconds));
+    }
+    if (limits.bits_per_second != 0 &&
+        (spec.bits_per_second == 0 || spec.bits_per_second > limits.bits_per_second)) {
+        return refuse(fmt::format("it allows at most {} Mb/s (limits.bits_per_second): give a --rate",
+                                  limits.bits_per_second / 1'000'000));
+    }
+    if (limits.message_bytes != 0 && spec.message_bytes > limits.message_bytes) {
+        return refuse(
+            fmt::format("messages of {} bytes are longer than it allows: at most {} (limits.message_bytes)",
+                        spec.message_bytes, limits.message_bytes));
+    }
+    if (limits.queue_pairs != 0 && spec.queue_pairs > limits.queue_pairs) {
+        return refuse(fmt::format("{} queue pairs are more than it allows: at most {} (limits.queue_pairs)",
+                                  spec.queue_pairs, limits.queue_pairs));
+    }
+    Way taken = way;
+    if (!devices.empty() && way.device.empty()) {
+        taken.device = devices.front();
+    } else if (!devices.empty() && std::find(devices.begin(), devices.end(), way.device) == devices.end()) {
+        return refuse(fmt::format("device {} is none that it allows: {} (limits.devices)",
+                                  base::quote(way.device), fmt::join(devices, ", ")));
+    }
+    return taken;
+}
+
+Outcome ended_by_limit(Outcome outcome, const AgentLimits& limits, const std::string& host) {
+    outcome.was_stopped = true;
+    if (outcome.failure.empty()) {
+        outcome.failure = failure::kRefused;
+        outcome.failure_text = fmt::format(
+            "{} ended it after {} s, the longest that it allows (limits.seconds)", host, limits.seconds);
+    }
+    return outcome;
+}
+
+}  // namespace ibf::probe

@@ -1,0 +1,218 @@
+#include "probe/agent/remote_endpoint.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "probe/agent/line.hpp"
+
+namespace ibf::probe {
+namespace {
+
+using base::ErrorKind;
+using base::Result;
+
+constexpr std::chrono::seconds kEndMax{15};  ///< from Stop to Ended
+
+class AgentsEndpoint : public RemoteEndpoint {
+public:
+    AgentsEndpoint(Line&& line, std::string host, std::string run)
+        : line_(std::move(line)), host_(std::move(host)), run_(std::move(run)) {}
+    ~AgentsEndpoint() override { AgentsEndpoint::release(); }
+
+    Result<void> greet(const Hello& own);
+
+    [[nodiscard]] const Hello& agent() const override { return agent_; }
+    [[nodiscard]] std::string name() const override { return host_; }
+    [[nodiscard]] Result<Description> describe() override {
+        return ask<Description>(Describe{}, kSilenceMax);
+    }
+
+    [[nodiscard]] Result<EndpointAddress> prepare(const TestSpec& spec, Side side, const Way& way) override {
+        auto prepared = ask<Prepared>(Prepare{run_, spec, side, way}, kAnswerMax);
+        if (!prepared) {
+            return tl::unexpected(prepared.error());
+        }
+        is_prepared_ = true;
+        return std::move(prepared->address);
+    }
+    [[nodiscard]] Result<void> connect(const EndpointAddress& peer) override {
+        return ask<Connected>(Connect{peer}, kAnswerMax).map([](const Connected&) {});
+    }
+    [[nodiscard]] Result<Outcome> run(const std::function<void(const Progress&)>& progress,
+                                      std::stop_token stop) override;
+    void release() override {
+        if (std::exchange(is_prepared_, false) && !is_broken_) {
+            // An agent that does not answer frees itself when the connection ends.
+            static_cast<void>(ask<Released>(Release{}, kSilenceMax));
+        }
+    }
+
+private:
+    template <class Answer>
+    Result<Answer> ask(const Message& question, std::chrono::seconds patience);
+    [[nodiscard]] base::Error broken(const base::Error& error);
+    [[nodiscard]] Outcome lost(const Progress& last, const std::string& why) const;
+
+    Line line_;
+    std::string host_;
+    std::string run_;
+    Hello agent_;
+    bool is_prepared_ = false;
+    bool is_broken_ = false;
+};
+
+base::Error AgentsEndpoint::broken(const base::Error& error) {
+    is_broken_ = true;
+    return {ErrorKind::unavailable,
+            fmt::format("{}: the connection to its agent broke: {}", host_, error.message)};
+}
+
+template <class Answer>
+Result<Answer> AgentsEndpoint::ask(const Message& question, std::chrono::seconds patience) {
+    if (is_broken_) {
+        return base::fail(ErrorKind::unavailable,
+                          fmt::format("{}: the connection to its agent is gone", host_));
+    }
+    if (const auto sent = line_.send(question); !sent) {
+        return tl::unexpected(broken(sent.error()));
+    }
+    const base::Instant deadline = base::monotonic_now() + patience;
+    while (true) {
+        auto arrival = line_.receive(deadline);
+        if (!arrival) {
+            return tl::unexpected(broken(arrival.error()));
+        }
+        if (!arrival->message) {
+            is_broken_ = true;
+            return base::fail(ErrorKind::unavailable,
+                              fmt::format("{}: its agent did not answer '{}' within {} s", host_,
+                                          name_of(question), patience.count()));
+        }
+        if (auto* answer = std::get_if<Answer>(&*arrival->message)) {
+            return std::move(*answer);
+        }
+        if (const auto* refused = std::get_if<Refused>(&*arrival->message)) {
+            return base::fail(kind_of(*refused), fmt::format("{}: {}", host_, refused->text));
+        }
+        const bool is_late =
+            std::holds_alternative<ProgressTold>(*arrival->message) ||
+            std::holds_alternative<Ended>(*arrival->message);  // of a run that is being released
+        if (!is_late) {
+            is_broken_ = true;
+            return base::fail(ErrorKind::parse, fmt::format("{}: its agent answers '{}' with '{}'", host_,
+                                                            name_of(question), name_of(*arrival->message)));
+        }
+    }
+}
+
+Result<void> AgentsEndpoint::greet(const Hello& own) {
+    auto hello = ask<Hello>(own, kGreetingMax);
+    if (!hello) {
+        is_broken_ = true;
+        return base::fail(
+            hello.error().kind == ErrorKind::unavailable ? ErrorKind::refused : hello.error().kind,
+            hello.error().message + ": does it take this key or certificate, and calls from this host?");
+    }
+    agent_ = std::move(*hello);
+    if (agent_.protocol != kProtocolVersion) {
+        is_broken_ = true;
+        return base::fail(
+            ErrorKind::unsupported,
+            fmt::format("{}: its agent speaks protocol {} (ibfabric {}), and this program {} (ibfabric {}): "
+                        "update the older one",
+                        host_, agent_.protocol, agent_.program, own.protocol, own.program));
+    }
+    return {};
+}
+
+Outcome AgentsEndpoint::lost(const Progress& last, const std::string& why) const {
+    Outcome outcome;
+    outcome.messages = last.messages;
+    outcome.bytes = last.bytes;
+    outcome.elapsed = last.elapsed;
+    outcome.was_stopped = true;
+    outcome.failure = failure::kPeerGone;
+    outcome.failure_text = fmt::format("{}: {}", host_, why);
+    return outcome;
+}
+
+Result<Outcome> AgentsEndpoint::run(const std::function<void(const Progress&)>& progress,
+                                    std::stop_token stop) {
+    const net::WakeUp stopping;
+    const std::stop_callback on_stop(stop, [&stopping] { stopping.signal(); });
+    Progress last;
+    if (const auto sent = is_broken_ ? base::fail(ErrorKind::unavailable, "is gone") : line_.send(Run{});
+        !sent) {
+        is_broken_ = true;
+        return lost(last, "the connection to its agent broke: " + sent.error().message);
+    }
+    base::Instant heard = base::monotonic_now();
+    base::Instant end = base::Instant::max();
+    while (true) {
+        auto arrival = line_.receive(std::min(heard + kSilenceMax, end), {stopping.fd()});
+        if (!arrival) {
+            is_broken_ = true;
+            return lost(last, "the connection to its agent broke: " + arrival.error().message);
+        }
+        if (arrival->readiness == net::Readiness::woken) {
+            stopping.clear();
+            end = base::monotonic_now() + kEndMax;
+            static_cast<void>(line_.send(Stop{}));  // a broken connection is told by the next receive
+            continue;
+        }
+        if (!arrival->message) {
+            is_broken_ = true;
+            return lost(last, "its agent says nothing any more");
+        }
+        heard = base::monotonic_now();
+        if (const auto* told = std::get_if<ProgressTold>(&*arrival->message)) {
+            last = told->progress;
+            if (progress) {
+                progress(last);
+            }
+        } else if (auto* ended = std::get_if<Ended>(&*arrival->message)) {
+            return std::move(ended->outcome);
+        } else if (const auto* refused = std::get_if<Refused>(&*arrival->message)) {
+            return base::fail(kind_of(*refused), fmt::format("{}: {}", host_, refused->text));
+        } else {
+            is_broken_ = true;
+            return lost(last,
+                        fmt::format("its agent says '{}' while a test runs", name_of(*arrival->message)));
+        }
+        if (heard > end) {
+            is_broken_ = true;
+            return lost(last, "its agent does not end the test");
+        }
+    }
+}
+
+std::string own_host() {
+    std::array<char, 256> name{};
+    return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "a host without a name";
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RemoteEndpoint>> connect_agent(const net::HostPort& where,
+                                                      const std::shared_ptr<const net::Tls>& tls,
+                                                      const std::string& run) {
+    auto stream = net::TlsStream::connect(where, tls, base::monotonic_now() + RemoteEndpoint::kGreetingMax);
+    if (!stream) {
+        base::Error error = stream.error();
+        if (error.kind == ErrorKind::refused && error.message.ends_with("closed")) {
+            error.message += ": is this host in the agent's networks? Its log says why it hung up";
+        }
+        return tl::unexpected(std::move(error));
+    }
+    auto endpoint = std::make_unique<AgentsEndpoint>(Line(std::move(*stream)), where.host, run);
+    if (const auto greeted = endpoint->greet({kProtocolVersion, IBF_VERSION, own_host()}); !greeted) {
+        return tl::unexpected(greeted.error());
+    }
+    return endpoint;
+}
+
+}  // namespace ibf::probe

@@ -1,0 +1,55 @@
+// DOC: queue pairs, from RESET to where they carry traffic (IBA 10.3.1), and address handles.
+//
+// What a refusal of the device means, and what to change, is in the error.
+#pragma once
+
+#include <cstdint>
+
+#include "probe/layout.hpp"
+#include "probe/spec.hpp"
+#include "probe/verbs/device.hpp"
+#include "probe/verbs/resources.hpp"
+
+namespace ibf::probe::verbs {
+
+/// One side's fixed facts.
+struct Setting {
+    TestSpec spec;
+    Side side = Side::initiator;
+    Way way;
+    Layout layout;
+    Chosen chosen;
+    ibv_device_attr device{};
+    std::uint32_t q_key = 0;  ///< our own
+};
+
+/// How many requests a queue pair of this side needs room for.
+[[nodiscard]] std::uint32_t sends_posted(const Setting& setting);
+/// Errors: usage (more than the device can).
+[[nodiscard]] base::Result<void> check_device_limits(const Setting& setting);
+/// Room for `setting`, all completions to `queue`. `inline_bytes`: at most; the device may give more.
+[[nodiscard]] ibv_qp_init_attr wishes(const Setting& setting, ibv_cq* queue);
+/// Reads outstanding at once, as requester and as responder.
+[[nodiscard]] std::uint8_t reads_out(const Setting& setting);
+[[nodiscard]] std::uint8_t reads_in(const Setting& setting);
+
+struct MadeQueuePair {
+    QueuePair queue_pair;
+    std::uint32_t inline_bytes = 0;
+};
+[[nodiscard]] base::Result<MadeQueuePair> make_queue_pair(ibv_pd* domain, const Setting& setting,
+                                                          ibv_cq* queue);
+[[nodiscard]] base::Result<void> to_init(ibv_qp* queue_pair, const Setting& setting);
+/// To RTR and RTS. `ours`: our number and PSN.
+[[nodiscard]] base::Result<void> to_ready(ibv_qp* queue_pair, const Setting& setting,
+                                          const EndpointAddress& peer, const QueuePairAddress& theirs,
+                                          const QueuePairAddress& ours);
+[[nodiscard]] base::Result<AddressHandle> make_address_handle(ibv_pd* domain, const Setting& setting,
+                                                              const EndpointAddress& peer);
+/// Of a connection by librdmacm, which leaves it at 655 ms. REQUIRES: RTS.
+[[nodiscard]] base::Result<void> set_rnr_timer(ibv_qp* queue_pair, std::uint8_t timer);
+
+/// What both ports can, or what the spec wants of it. Errors: usage.
+[[nodiscard]] base::Result<std::uint32_t> path_mtu(const Setting& setting, const EndpointAddress& peer);
+
+}  // namespace ibf::probe::verbs

@@ -1,0 +1,182 @@
+#include "probe/agent/remote_endpoint.hpp"
+
+#include <poll.h>
+
+#include "tests/unit/agent/agent_fixtures.hpp"
+
+namespace ibf::probe {
+namespace {
+
+using test::AgentTest;
+using test::seconds;
+using test::Stage;
+
+using RemoteEndpoints = AgentTest;
+
+TEST_F(RemoteEndpoints, ATestGoesThroughWithItsProgressAndItsOutcome) {
+    stage_.runs_until_stopped = false;
+    start();
+    auto remote = call();
+    ASSERT_TRUE(remote) << remote.error().message;
+    EXPECT_EQ((*remote)->name(), "127.0.0.1");
+    EXPECT_EQ((*remote)->agent().host, "host-17");
+    for (int round = 1; round <= 2; ++round) {  // on one connection
+        TestSpec spec;
+        spec.message_bytes = 4096;
+        const auto address = (*remote)->prepare(spec, Side::initiator, {});
+        ASSERT_TRUE(address) << address.error().message;
+        EXPECT_EQ(address->lid, mad::Lid{17});
+        EXPECT_EQ(stage_.spec.message_bytes, 4096U);
+        EndpointAddress peer;
+        peer.device = "mlx5_0/1";
+        ASSERT_TRUE((*remote)->connect(peer));
+        EXPECT_EQ(stage_.peer.device, "mlx5_0/1");
+        std::uint64_t told = 0;
+        const auto outcome = (*remote)->run([&](const Progress& now) { told = now.messages; }, {});
+        ASSERT_TRUE(outcome) << outcome.error().message;
+        EXPECT_EQ(outcome->messages, 3U);
+        EXPECT_FALSE(outcome->was_stopped);
+        EXPECT_GE(told, 1U);
+        (*remote)->release();
+        EXPECT_EQ(stage_.released, round);
+    }
+}
+
+TEST_F(RemoteEndpoints, StopEndsARunInATarget) {
+    start();
+    const auto remote = ready();
+    std::stop_source stop;
+    std::thread stopping([&] {
+        EXPECT_TRUE(stage_.await([](const Stage& it) { return it.running == 1; }));
+        stop.request_stop();
+    });
+    const auto outcome = remote->run({}, stop.get_token());
+    stopping.join();
+    ASSERT_TRUE(outcome);
+    EXPECT_TRUE(outcome->was_stopped);
+    EXPECT_EQ(outcome->failure, "");
+}
+
+TEST_F(RemoteEndpoints, ErrorsOfTheOtherSideNameItsHostAndKeepTheirKind) {
+    stage_.prepare = base::fail(base::ErrorKind::not_found, "GID index 9 is empty");
+    start();
+    const auto remote = call();
+    ASSERT_TRUE(remote);
+    const auto prepared = (*remote)->prepare({}, Side::target, {});
+    ASSERT_FALSE(prepared);
+    EXPECT_EQ(prepared.error().kind, base::ErrorKind::not_found);
+    EXPECT_EQ(prepared.error().message, "127.0.0.1: GID index 9 is empty");
+    stage_.prepare = {};
+    stage_.connect = base::fail(base::ErrorKind::usage, "link layers differ");
+    ASSERT_TRUE((*remote)->prepare({}, Side::target, {})) << "it has been given back";
+    const auto connected = (*remote)->connect({});
+    ASSERT_FALSE(connected);
+    EXPECT_EQ(connected.error().kind, base::ErrorKind::usage);
+    (*remote)->release();
+    expect_free();
+}
+
+TEST_F(RemoteEndpoints, AWrongKeyIsToldAsSuch) {
+    start();
+    const auto remote = connect_agent(where(), key("other"), "");
+    ASSERT_FALSE(remote);
+    EXPECT_EQ(remote.error().kind, base::ErrorKind::refused);
+    EXPECT_NE(remote.error().message.find("127.0.0.1"), std::string::npos);
+    EXPECT_NE(remote.error().message.find("do not hold the same key"), std::string::npos)
+        << remote.error().message;
+}
+
+/// A server that is no agent: says one message and then what it is told to.
+class Impostor {
+public:
+    Impostor(const std::shared_ptr<const net::Tls>& tls, std::vector<Message> says)
+        : listener_(std::move(*net::Listener::open({"127.0.0.1", 0}))),
+          serving_([this, tls, says = std::move(says)] {
+              if (net::wait_for(listener_.fd(), POLLIN, base::monotonic_now() + seconds{10}) !=
+                  net::Readiness::ready) {
+                  return;
+              }
+              auto stream = net::TlsStream::accept(listener_.accept()->fd, tls,
+                                                   base::monotonic_now() + seconds{10}, {});
+              if (!stream) {
+                  return;
+              }
+              Line line(std::move(*stream));
+              for (const Message& message : says) {
+                  static_cast<void>(line.receive(base::monotonic_now() + seconds{10}));
+                  static_cast<void>(line.send(message));
+              }
+          }) {}
+    ~Impostor() { serving_.join(); }
+    [[nodiscard]] net::HostPort where() const { return {"127.0.0.1", listener_.port()}; }
+
+private:
+    net::Listener listener_;
+    std::thread serving_;
+};
+
+TEST_F(RemoteEndpoints, AnotherVersionIsToldWithBoth) {
+    const Impostor newer(tls_, {Hello{99, "7.0", "x"}});
+    const auto remote = connect_agent(newer.where(), tls_, "");
+    ASSERT_FALSE(remote);
+    EXPECT_EQ(remote.error().kind, base::ErrorKind::unsupported);
+    EXPECT_NE(remote.error().message.find("protocol 99 (ibfabric 7.0), and this program 1 (ibfabric "),
+              std::string::npos)
+        << remote.error().message;
+}
+
+TEST_F(RemoteEndpoints, AnAgentThatAnswersOtherThingsIsNoAgent) {
+    const Impostor odd(tls_, {Hello{kProtocolVersion, "7.0", "x"}, Message(Connected{})});
+    auto remote = connect_agent(odd.where(), tls_, "");
+    ASSERT_TRUE(remote) << remote.error().message;
+    const auto prepared = (*remote)->prepare({}, Side::target, {});
+    ASSERT_FALSE(prepared);
+    EXPECT_EQ(prepared.error().kind, base::ErrorKind::parse);
+    EXPECT_FALSE((*remote)->connect({})) << "and is not spoken to again";
+}
+
+TEST_F(RemoteEndpoints, AConnectionThatBreaksWhileATestRunsIsAnOutcome) {
+    const Impostor dying(
+        tls_, {Hello{kProtocolVersion, "7.0", "x"}, Prepared{}, Connected{}, ProgressTold{{5, 6, {}}}});
+    auto remote = connect_agent(dying.where(), tls_, "");
+    ASSERT_TRUE(remote) << remote.error().message;
+    ASSERT_TRUE((*remote)->prepare({}, Side::target, {}));
+    ASSERT_TRUE((*remote)->connect({}));
+    const auto outcome = (*remote)->run({}, {});
+    ASSERT_TRUE(outcome) << outcome.error().message;
+    EXPECT_EQ(outcome->failure, failure::kPeerGone);
+    EXPECT_EQ(outcome->messages, 5U) << "what was told last";
+    EXPECT_NE(outcome->failure_text.find("127.0.0.1"), std::string::npos);
+}
+
+TEST_F(RemoteEndpoints, APairOfThemRunsATest) {
+    stage_.runs_until_stopped = false;
+    start();
+    Stage other_stage;
+    AgentTerms terms;
+    terms.listen = {"127.0.0.1", 0};
+    auto other =
+        Agent::start(terms, tls_,
+                     {.name = "host-18",
+                      .program = "9.9",
+                      .make_endpoint = [&] { return std::make_unique<test::PlayedEndpoint>(other_stage); },
+                      .describe = [] { return ports(); }});
+    ASSERT_TRUE(other);
+    std::thread serving([&] { (*other)->serve(); });
+    {
+        const auto initiator = call();
+        const auto target = connect_agent({"127.0.0.1", (*other)->port()}, tls_, "");
+        ASSERT_TRUE(initiator && target);
+        const auto pair = run_pair(**initiator, **target, {}, {}, {}, [](const Progress&) {}, {});
+        ASSERT_TRUE(pair) << pair.error().message;
+        EXPECT_EQ(pair->initiator.messages, 3U);
+        EXPECT_EQ(pair->initiator.failure, "");
+        EXPECT_EQ(other_stage.released, 1);
+        EXPECT_EQ(stage_.released, 1);
+    }
+    (*other)->stop();
+    serving.join();
+}
+
+}  // namespace
+}  // namespace ibf::probe
