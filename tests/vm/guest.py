@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import time
 
-from image import CannotBuild, Peers, build
+from image import NotSetUp, Peers, build
 
 MEMORY_MB = 512
 BOOT_SECONDS = 180     # 6 on an idle machine
@@ -88,6 +88,7 @@ class Guest:
         control = os.path.join(folder, f"{name}.control")
         number = list(ADDRESSES).index(name) + 1
         command = [
+            "setpriv", "--pdeathsig", "KILL",   # however this program ends, ctest's SIGKILL included
             "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
             "-accel", "tcg", "-cpu", "max,la57=off", "-smp", "1", "-m", str(MEMORY_MB),
             "-kernel", peers.kernel, "-initrd", image,
@@ -196,7 +197,7 @@ class Pair:
 
     def __init__(self, build_folder, programs, peers_folder=None):
         if shutil.which("qemu-system-x86_64") is None:
-            raise CannotBuild("there is no qemu-system-x86_64: run ./dev setup vm")
+            raise NotSetUp("there is no qemu-system-x86_64: run ./dev setup vm")
         peers = Peers(peers_folder or os.path.join(os.path.dirname(build_folder), "peers"))
         image = build(peers, programs, os.path.join(build_folder, "vm"))
         self._folder = tempfile.TemporaryDirectory(prefix="ibf-vm-")

@@ -29,6 +29,10 @@ class CannotBuild(Exception):
     """Something is not there; the message says what to run."""
 
 
+class NotSetUp(CannotBuild):
+    """./dev setup vm has not been run, or cannot be."""
+
+
 class Peers:
     """What ./dev unpacked."""
 
@@ -36,7 +40,7 @@ class Peers:
         self.guest = os.path.join(folder, "guest")
         kernels = sorted(glob.glob(os.path.join(folder, "kernel", "boot", "vmlinuz-*")))
         if not kernels or not os.path.isdir(self.guest):
-            raise CannotBuild(f"no kernel or no guest tools in {folder}: run ./dev setup vm")
+            raise NotSetUp(f"no kernel or no guest tools in {folder}: run ./dev setup vm")
         self.kernel = kernels[-1]
         version = os.path.basename(self.kernel).partition("-")[2]
         self._modules = {}
@@ -116,7 +120,7 @@ def contents(peers, programs):
     files, here = {}, {}
     openssl = shutil.which("openssl")
     if openssl is None:
-        raise CannotBuild("there is no openssl: run ./dev setup vm")
+        raise NotSetUp("there is no openssl: run ./dev setup vm")
     for tool in (*(os.path.join(peers.guest, tool) for tool in TOOLS), openssl, *programs):
         here["tools/" + os.path.basename(tool)] = tool
         here.update(peers.libraries(tool))

@@ -14,8 +14,8 @@ import time
 import unittest
 
 import machines
-from image import CannotBuild
 from guest import Pair
+from image import NotSetUp
 
 PROGRAMS = ("ibfabric-probe", "ibfabricd", "ibfabric", "umad_gsi")
 CASES = ("test_strangers", "test_umad", "test_probe", "test_faults", "test_misuse")
@@ -54,7 +54,7 @@ def main():
     programs = [os.path.join(options.build, "bin", name) for name in PROGRAMS]
     try:
         machines.pair = Pair(options.build, programs)
-    except CannotBuild as error:
+    except NotSetUp as error:
         print(f"NO TEST OF REAL VERBS WAS RUN: {error}")
         return 77
     try:

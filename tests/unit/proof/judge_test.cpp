@@ -46,7 +46,6 @@ TEST_F(Judge, AWrongEntryIsNamed) {
     const mad::Lid lid = topology().end_ports[5].lids.base;
     const std::uint8_t wants = reading.entries.ports[lid.value()];
     reading.entries.ports[lid.value()] = mad::kLftDrop;
-    reading.entries.ports[topology().max_lid + 1U] = 3;  // nobody's
     const auto findings = judge_tables(topology(), *view, std::vector<TableReading>{reading});
     ASSERT_EQ(findings.size(), 1U);
     EXPECT_EQ(findings[0].kind, Finding::Kind::wrong_entry);
@@ -57,6 +56,17 @@ TEST_F(Judge, AWrongEntryIsNamed) {
     EXPECT_NE(findings[0].text.find(topology().switches[2].name), std::string::npos);
     EXPECT_NE(findings[0].text.find(topology().end_ports[5].name), std::string::npos);
     EXPECT_NE(findings[0].text.find("dropped"), std::string::npos);
+}
+
+TEST_F(Judge, EntriesOfLidsThatNobodyHasAreNoMatter) {
+    TableReading reading = table(2, 0);
+    std::uint8_t& entry = reading.entries.ports[topology().end_ports[3].lids.base.value()];
+    entry = mad::kLftDrop;
+    EXPECT_EQ(judge_tables(topology(), *view, std::vector<TableReading>{reading}).size(), 1U);
+    routing::Topology without = topology();
+    without.end_ports[3].lids = {};
+    const routing::TableView other(without, stage->routes);
+    EXPECT_TRUE(judge_tables(without, other, std::vector<TableReading>{reading}).empty());
 }
 
 TEST_F(Judge, EntriesAboveTheTopForwardNothing) {

@@ -69,6 +69,20 @@ TEST_F(Reading, TakesAnotherWayWhereACableLeadsElsewhere) {
     EXPECT_GT(noticed, 0U);
 }
 
+TEST_F(Reading, TheRightSwitchByTheWrongPortIsElsewhere) {
+    // Two cables into one spine, plugged the wrong way round.
+    const Place first = spine_port();
+    const Place second{.index = first.index, .port = mad::PortNum{2}};
+    const Place leaf = *peer_of(stage->topology, first);
+    const auto damage = swap_cables(*stage, leaf, *peer_of(stage->topology, second));
+    FabricReader reader = open();
+    const auto cables = reader.cables(std::vector<Place>{leaf});
+    ASSERT_EQ(cables.size(), 1U);
+    EXPECT_EQ(cables[0].state, CableReading::State::elsewhere);
+    EXPECT_EQ(cables[0].seen_guid, node_guid_of(stage->topology, first));
+    EXPECT_EQ(cables[0].seen_port, second.port);
+}
+
 TEST_F(Reading, ADeadSwitchCostsBoundedTime) {
     inject("dead " + stage->topology.switches[spine_port().index].name);
     const base::Instant before = stage->asker().now();
