@@ -23,8 +23,8 @@ public:
     /// By bucket number, those that are not empty; for the wire and the database.
     [[nodiscard]] const std::map<std::uint32_t, std::uint64_t>& buckets() const { return buckets_; }
     /// From what another one told. Numbers that no bucket has are left out.
-    [[nodiscard]] static Histogram of(const std::map<std::uint32_t, std::uint64_t>& buckets, std::uint64_t sum,
-                                      std::uint64_t minimum, std::uint64_t maximum);
+    [[nodiscard]] static Histogram of(const std::map<std::uint32_t, std::uint64_t>& buckets,
+                                      std::uint64_t sum, std::uint64_t minimum, std::uint64_t maximum);
     [[nodiscard]] std::uint64_t sum() const { return sum_; }
 
 private:

@@ -1,8 +1,8 @@
 // DOC: what a test between two end ports is, and what comes out of it.
 //
 // A test has two sides. The initiator sends, writes, reads or pings; the target answers or merely holds the
-// memory. Each side is an Endpoint: prepare() makes queue pairs and says where they are, connect() takes them to
-// where the other side's are, run() moves the bytes, release() gives everything back. Whoever holds both
+// memory. Each side is an Endpoint: prepare() makes queue pairs and says where they are, connect() takes them
+// to where the other side's are, run() moves the bytes, release() gives everything back. Whoever holds both
 // sides (a command, by TCP to an agent; `ibfabric probe run`, by TCP to two) carries the addresses across.
 //
 // Plain values; no verbs here, no sockets. JSON forms are in messages.hpp.
@@ -58,14 +58,14 @@ struct TestSpec {
 
 /// Where on a host, and by which way. Empty or zero: chosen, or as the path record says.
 struct Way {
-    std::string device{};               ///< "mlx5_0"; empty: the first with an active port
-    std::uint8_t port = 0;              ///< 0: the first active one
+    std::string device{};   ///< "mlx5_0"; empty: the first with an active port
+    std::uint8_t port = 0;  ///< 0: the first active one
     std::optional<std::uint8_t> gid_index{};
     std::uint16_t pkey_index = 0;
-    std::optional<mad::Lid> dlid{};     ///< instead of the peer's own; with an LMC, one of several
-    mad::Sl sl{};                       ///< the service level (on RoCE: the upper bits of the traffic class' priority)
-    std::uint8_t path_bits = 0;         ///< which of our own LIDs is the source
-    std::uint8_t traffic_class = 0;     ///< with a GRH
+    std::optional<mad::Lid> dlid{};  ///< instead of the peer's own; with an LMC, one of several
+    mad::Sl sl{};  ///< the service level (on RoCE: the upper bits of the traffic class' priority)
+    std::uint8_t path_bits = 0;      ///< which of our own LIDs is the source
+    std::uint8_t traffic_class = 0;  ///< with a GRH
 };
 
 enum class Side : std::uint8_t { initiator, target };
@@ -80,15 +80,15 @@ struct EndpointAddress {
     LinkLayer layer = LinkLayer::infiniband;
     mad::Lid lid{};
     GidOctets gid{};
-    std::uint32_t mtu_bytes = 0;        ///< active MTU of the port
+    std::uint32_t mtu_bytes = 0;  ///< active MTU of the port
     std::vector<QueuePairAddress> queue_pairs{};
-    std::uint64_t memory = 0;           ///< address of the region that write and read use
+    std::uint64_t memory = 0;  ///< address of the region that write and read use
     std::uint64_t memory_bytes = 0;
-    std::uint32_t memory_key = 0;       ///< rkey
-    std::uint32_t q_key = 0;            ///< of ud
-    std::string cm_host{};              ///< with use_cm: where the target listens
+    std::uint32_t memory_key = 0;  ///< rkey
+    std::uint32_t q_key = 0;       ///< of ud
+    std::string cm_host{};         ///< with use_cm: where the target listens
     std::uint16_t cm_port = 0;
-    std::string device{};               ///< for people: "mlx5_0/1"
+    std::string device{};  ///< for people: "mlx5_0/1"
 };
 
 /// Key of Outcome::errors: messages that nobody waited for any more.
@@ -96,18 +96,19 @@ inline constexpr const char* kInFlightWhenStopped = "in flight when stopped";
 
 /// How a side ended.
 struct Outcome {
-    std::uint64_t messages = 0;         ///< completed; of ping and ud: there and back
-    std::uint64_t bytes = 0;            ///< of payload, completed; one way
-    std::uint64_t lost = 0;             ///< of ud: not answered in time
-    std::uint64_t checked = 0;          ///< messages whose payload was compared
-    std::uint64_t corrupt = 0;          ///< of these, not as sent
-    base::Duration elapsed{};           ///< from the first post to the last completion
-    Histogram latency{};                ///< of ping and ud: half of there and back
-    bool was_stopped = false;           ///< before its end, by whoever ran it
+    std::uint64_t messages = 0;  ///< completed; of ping and ud: there and back
+    std::uint64_t bytes = 0;     ///< of payload, completed; one way
+    std::uint64_t lost = 0;      ///< of ud: not answered in time
+    std::uint64_t checked = 0;   ///< messages whose payload was compared
+    std::uint64_t corrupt = 0;   ///< of these, not as sent
+    base::Duration elapsed{};    ///< from the first post to the last completion
+    Histogram latency{};         ///< of ping and ud: half of there and back
+    bool was_stopped = false;    ///< before its end, by whoever ran it
     /// Why it did not go on: one word of Failure, and a sentence with the peer's name in it. Empty: it did.
     std::string failure{};
     std::string failure_text{};
-    std::map<std::string, std::uint64_t> errors{};    ///< completions by status, as verbs words ("transport retry counter exceeded")
+    /// Completions by status, as verbs words ("transport retry counter exceeded").
+    std::map<std::string, std::uint64_t> errors{};
     std::map<std::string, std::uint64_t> counters{};  ///< of the port, risen meanwhile (port_counters.hpp)
 };
 
@@ -116,10 +117,11 @@ namespace failure {
 inline constexpr const char* kRetryExceeded = "retry-exceeded";
 inline constexpr const char* kRnrRetryExceeded = "rnr-retry-exceeded";
 inline constexpr const char* kCorrupt = "corrupt";
-inline constexpr const char* kPeerGone = "peer-gone";      ///< the control connection to it broke
-inline constexpr const char* kRefused = "refused";         ///< a limit, or a busy agent
-inline constexpr const char* kUnreachable = "unreachable"; ///< no control connection, or no address that works
-inline constexpr const char* kTimeout = "timeout";         ///< nothing completed in time
+inline constexpr const char* kPeerGone = "peer-gone";  ///< the control connection to it broke
+inline constexpr const char* kRefused = "refused";     ///< a limit, or a busy agent
+inline constexpr const char* kUnreachable =
+    "unreachable";                                  ///< no control connection, or no address that works
+inline constexpr const char* kTimeout = "timeout";  ///< nothing completed in time
 inline constexpr const char* kOther = "other";
 }  // namespace failure
 
@@ -152,8 +154,8 @@ public:
     virtual void release() = 0;
 };
 
-/// Both sides through one test: the target runs in a thread of its own. Outcome of either side, or the error of
-/// what could not be set up. Everything is released in the end.
+/// Both sides through one test: the target runs in a thread of its own. Outcome of either side, or the error
+/// of what could not be set up. Everything is released in the end.
 struct PairOutcome {
     Outcome initiator;
     Outcome target;
