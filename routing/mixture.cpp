@@ -4,6 +4,8 @@
 #include <array>
 #include <bit>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "routing/parallel.hpp"
 #include "routing/rings.hpp"
@@ -46,17 +48,18 @@ public:
           hops_(size() * kWays),
           reached_(size(), 0),
           held_(one_lane_ ? 0 : size() * kWays * kServiceLevels, 0),
-          dependencies_(after.view, lanes) {}
+          dependencies_(after.view, lanes) {
+        for (std::uint32_t at = 0; !one_lane_ && at < size(); ++at) {
+            inputs_.push_back(inputs_of(at));
+        }
+    }
 
     void mix_block(std::uint32_t first) {
         for (std::uint32_t which = 0; which < kWays; ++which) {
             read(tables_[which]->view, first, columns_[which]);
         }
-        const TableView& view = tables_[1]->view;
-        for (std::uint32_t lid = first; lid < std::min(view.lid_end(), first + kBlock); ++lid) {
-            if (view.owner(lid).switch_index != kNoIndex) {
-                mix(lid, lid - first);
-            }
+        for (std::uint32_t lid = first; lid < first + kBlock; ++lid) {
+            mix(lid, lid - first);
         }
     }
 
@@ -67,6 +70,33 @@ private:
 
     [[nodiscard]] std::size_t size() const { return topology_.switches.size(); }
 
+    /// The lane map of a switch, where it says something of a port.
+    [[nodiscard]] static const LaneMap* map_of(const Tables& tables, std::uint32_t at, std::uint8_t port) {
+        const auto& maps = tables.routes.lane_maps;
+        const LaneMap* map = at < maps.size() ? maps[at].get() : nullptr;
+        return map != nullptr && port < map->input_class.size() && port < map->exit_class.size() ? map
+                                                                                                 : nullptr;
+    }
+
+    /// Ports of a switch that end ports' packets come in by, one of each pair of classes.
+    [[nodiscard]] std::vector<std::uint8_t> inputs_of(std::uint32_t at) const {
+        const auto& peers = topology_.switches[at].peers;
+        std::set<std::pair<int, int>> classes;
+        std::vector<std::uint8_t> inputs;
+        for (std::size_t i = 1; i < peers.size(); ++i) {
+            const auto port = static_cast<std::uint8_t>(i);
+            const auto class_in = [&](const Tables* tables) {
+                const LaneMap* map = map_of(*tables, at, port);
+                return map == nullptr ? -1 : int{map->input_class[port]};
+            };
+            if (peers[i].kind == PortPeer::Kind::end_port &&
+                classes.emplace(class_in(tables_[0]), class_in(tables_[1])).second) {
+                inputs.push_back(port);
+            }
+        }
+        return inputs;
+    }
+
     void read(const TableView& view, std::uint32_t first, Column& column) const {
         for (std::uint32_t at = 0; at < size(); ++at) {
             for (std::uint32_t lid = 0; lid < kBlock; ++lid) {
@@ -76,8 +106,10 @@ private:
     }
 
     void mix(std::uint32_t lid, std::uint32_t column) {
-        const LidOwner& owner = tables_[1]->view.owner(lid);
-        const bool to_end_port = owner.end_port != kNoIndex;
+        // A LID that nobody has any more may still be sent to.
+        const TableView& view = tables_[1]->view;
+        const LidOwner owner = lid < view.lid_end() ? view.owner(lid) : LidOwner{};
+        const bool to_end_port = owner.end_port != kNoIndex || owner.switch_index == kNoIndex;
         read_hops(owner, column);
         if (find_circling()) {
             fresh_hops_ = hops_;
@@ -107,8 +139,9 @@ private:
             for (std::uint32_t which = 0; which < kWays; ++which) {
                 const std::uint8_t port = columns_[which][at * std::size_t{kBlock} + column];
                 const Exit& exit = tables_[1]->view.exit(at, port);
-                hops_[at * kWays + which] =
-                    at == owner.switch_index ? Hop{} : Hop{exit.next, exit.slot, port};
+                // The old entry of a switch that a host has come to may still lead on to where it was.
+                const bool arrives = which == 1 && at == owner.switch_index;
+                hops_[at * kWays + which] = arrives ? Hop{} : Hop{exit.next, exit.slot, port};
             }
             if (hops_[at * kWays] == hops_[at * kWays + 1]) {
                 hops_[at * kWays] = Hop{};
@@ -205,8 +238,11 @@ private:
                                    unsigned sl) const {
         LaneSet lanes = 0;
         for (const Tables* tables : tables_) {
-            const std::uint8_t lane = tables->routes.lane(SwitchIndex{at}, mad::PortNum{input},
-                                                          mad::PortNum{exit}, static_cast<std::uint8_t>(sl));
+            const bool mapped = map_of(*tables, at, input) != nullptr && map_of(*tables, at, exit) != nullptr;
+            const unsigned lane = mapped
+                                      ? tables->routes.lane(SwitchIndex{at}, mad::PortNum{input},
+                                                            mad::PortNum{exit}, static_cast<std::uint8_t>(sl))
+                                      : sl;
             lanes = static_cast<LaneSet>(lanes | (1U << (lane & 15U)));
         }
         return lanes;
@@ -238,15 +274,12 @@ private:
     }
 
     void start(std::uint32_t at, std::uint32_t lid, bool to_end_port) {
-        const auto& peers = topology_.switches[at].peers;
         for_each_hop(at, [&](std::uint32_t which, const Hop& hop) {
             for (const Tables* tables : tables_) {
                 const std::uint8_t sl =
                     tables->routes.sl(SwitchIndex{at}, mad::Lid{static_cast<std::uint16_t>(lid)}) & 15U;
-                for (std::size_t input = 1; input < peers.size(); ++input) {
-                    if (peers[input].kind == PortPeer::Kind::end_port) {
-                        hold(at, which, sl, lanes_of(at, static_cast<std::uint8_t>(input), hop.port, sl));
-                    }
+                for (const std::uint8_t input : inputs_[at]) {
+                    hold(at, which, sl, lanes_of(at, input, hop.port, sl));
                 }
                 if (to_end_port && topology_.switches[at].lids.count() != 0) {
                     hold(at, which, sl, lanes_of(at, 0, hop.port, sl));
@@ -288,6 +321,7 @@ private:
     std::vector<std::uint32_t> differing_;  ///< switches whose hops differ
     std::vector<std::uint32_t> changed_;    ///< those of them whose old hop leads on
     std::vector<std::uint32_t> circling_;
+    std::vector<std::vector<std::uint8_t>> inputs_;  ///< by switch; where there are lanes
     std::vector<char> reached_;
     std::vector<std::uint32_t> order_;
     std::vector<LaneSet> held_;  ///< [(switch * 2 + way) * 16 + SL]: lanes on which packets leave by that hop
@@ -299,22 +333,29 @@ private:
 
 std::vector<ChannelStep> mixed_ring(const Topology& topology, const Routes& before, const Routes& after,
                                     unsigned threads) {
-    const Tables old_tables(topology, before);
+    Tables old_tables(topology, before);
     const Tables new_tables(topology, after);
+    if (!knows_lanes(before)) {
+        old_tables.routes.sls = new_tables.routes.sls;
+        old_tables.routes.lane_maps = new_tables.routes.lane_maps;
+    }
     const std::uint32_t lanes =
         std::max(lanes_told_apart(old_tables.routes), lanes_told_apart(new_tables.routes));
     std::vector<std::optional<Mixer>> mixers(resolve_threads(threads));
     const TableView& view = new_tables.view;
-    parallel_ranges((view.lid_end() + std::size_t{kBlock - 1}) / kBlock, 4, threads,
-                    [&](const WorkRange& range) {
-                        std::optional<Mixer>& mine = mixers[range.slot];
-                        if (!mine) {
-                            mine.emplace(topology, old_tables, new_tables, lanes);
-                        }
-                        for (std::size_t block = range.begin; block < range.end; ++block) {
-                            mine->mix_block(static_cast<std::uint32_t>(block * kBlock));
-                        }
-                    });
+    std::size_t lid_end = view.lid_end();
+    for (const auto& row : old_tables.routes.rows) {
+        lid_end = std::max(lid_end, row ? std::min<std::size_t>(row->size(), mad::kLidUnicastMax + 1U) : 0U);
+    }
+    parallel_ranges((lid_end + kBlock - 1) / kBlock, 4, threads, [&](const WorkRange& range) {
+        std::optional<Mixer>& mine = mixers[range.slot];
+        if (!mine) {
+            mine.emplace(topology, old_tables, new_tables, lanes);
+        }
+        for (std::size_t block = range.begin; block < range.end; ++block) {
+            mine->mix_block(static_cast<std::uint32_t>(block * kBlock));
+        }
+    });
     Dependencies all(view, lanes);
     for (const std::optional<Mixer>& mixer : mixers) {
         if (mixer) {
@@ -351,22 +392,37 @@ bool any_differs(const Routes& before, const Items& from, const Routes& after, c
 
 }  // namespace
 
+bool knows_lanes(const Routes& routes) {
+    return !routes.engine.empty() || !single_lane(routes);
+}
+
 bool same_entries(const Routes& before, const Routes& after) {
-    return !any_differs(before, before.rows, after, after.rows, [](const LftRow* was, const LftRow* is) {
-        return was != nullptr && (is == nullptr || *was != *is);
-    });
+    const auto differ = [](const LftRow* was, const LftRow* is) {
+        if (was == nullptr) {
+            return false;
+        }
+        static const LftRow kNone;
+        const LftRow& wanted = is == nullptr ? kNone : *is;
+        const auto both = static_cast<std::ptrdiff_t>(std::min(was->size(), wanted.size()));
+        const auto leads = [](std::uint8_t port) { return port != mad::kLftDrop; };
+        return !std::equal(was->begin(), was->begin() + both, wanted.begin()) ||
+               std::any_of(was->begin() + both, was->end(), leads) ||
+               std::any_of(wanted.begin() + both, wanted.end(), leads);
+    };
+    return !any_differs(before, before.rows, after, after.rows, differ);
 }
 
 bool same_lanes(const Routes& before, const Routes& after) {
-    if (single_lane(before) && single_lane(after)) {
-        return true;
-    }
     const auto differ = [](const auto* was, const auto* is) {
         return was == nullptr || is == nullptr || !(*was == *is);
     };
-    return before.sls.empty() == after.sls.empty() && before.lane_maps.empty() == after.lane_maps.empty() &&
-           !any_differs(before, before.sls, after, after.sls, differ) &&
-           !any_differs(before, before.lane_maps, after, after.lane_maps, differ);
+    const auto same = [&](const auto& from, const auto& to) {
+        const auto unsaid = [](const auto& item) { return item == nullptr; };
+        const bool none = std::all_of(from.begin(), from.end(), unsaid);
+        const bool nor_there = std::all_of(to.begin(), to.end(), unsaid);
+        return none || nor_there ? none == nor_there : !any_differs(before, from, after, to, differ);
+    };
+    return same(before.sls, after.sls) && same(before.lane_maps, after.lane_maps);
 }
 
 }  // namespace ibf::routing

@@ -5,8 +5,10 @@
 // tables give, and looks for a ring in them. Old hops that lie on a ring of old and new hops to one LID are
 // left out: they go to drop before new entries are written (sm/lft_plan).
 //
-// It costs three to four times what the proof of the new tables does: it is for changes of which proof.hpp
-// does not see the mixture itself. Of tables that another SM wrote nobody knows the SLs: they count as SL 0.
+// It costs three to four times what the proof of the new tables does, more with several lanes: it is for
+// changes of which proof.hpp does not see the mixture itself. Of tables that another SM wrote nobody knows
+// the SLs: they count with those of the new ones. An old entry leads over whatever cable is at its port now,
+// whether that is Active yet or not, so there may be a ring here that no packet finds.
 #pragma once
 
 #include <vector>
@@ -22,6 +24,8 @@ namespace ibf::routing {
 
 /// The two do not differ in any entry that is known of both: nothing mixes. Rows by GUID.
 [[nodiscard]] bool same_entries(const Routes& before, const Routes& after);
+/// What is said of their lanes is so: an engine of ours made them, or SLs are given.
+[[nodiscard]] bool knows_lanes(const Routes& routes);
 /// SLs and lane maps, by GUID.
 [[nodiscard]] bool same_lanes(const Routes& before, const Routes& after);
 

@@ -205,7 +205,7 @@ base::Result<RebalanceStep> rebalance_step(const Topology& topology, const Route
         step.stopped = tried.attempt.refused_because;
         return step;
     }
-    if (!ring_in_transit(topology, tried, &mixed, in_force, options.threads).empty()) {
+    if (!ring_in_transit(topology, tried, &in_force, in_force, options.threads).empty()) {
         step.stopped = "packets that meet old and new tables could wait for each other in a ring";
         return step;
     }

@@ -256,7 +256,8 @@ std::vector<ChannelStep> ring_in_transit(const Topology& topology, const EngineT
     // What the proof of a change looks at is more than there is: no ring there, none here.
     const bool seen = tried.mixture_seen && tried.verdict.transit_loop.empty() && previous != nullptr &&
                       (previous == &in_force || same_entries(in_force, *previous));
-    if (seen || (same_entries(in_force, tried.routes) && same_lanes(in_force, tried.routes))) {
+    if (seen || (same_entries(in_force, tried.routes) &&
+                 (!knows_lanes(in_force) || same_lanes(in_force, tried.routes)))) {
         return {};
     }
     return mixed_ring(topology, in_force, tried.routes, threads);
@@ -264,17 +265,15 @@ std::vector<ChannelStep> ring_in_transit(const Topology& topology, const EngineT
 
 base::Result<RouteOutcome> route(const Topology& topology, const Routes* previous,
                                  const RouteOptions& options, const Routes* in_force) {
-    const Routes* held = in_force != nullptr ? in_force : previous;
     RouteOutcome outcome;
     std::string reasons;
     for (const std::string& engine : chain_of(options)) {
         EngineTrial tried = try_engine(engine, topology, previous, options);
         outcome.attempts.push_back(tried.attempt);
         if (tried.attempt.refused_because.empty()) {
-            if (held != nullptr) {
-                tried.verdict.transit_loop =
-                    ring_in_transit(topology, tried, previous, *held, options.threads);
-            }
+            tried.verdict.transit_loop =
+                in_force == nullptr ? std::vector<ChannelStep>{}
+                                    : ring_in_transit(topology, tried, previous, *in_force, options.threads);
             outcome.routes = std::move(tried.routes);
             outcome.verdict = std::move(tried.verdict);
             return outcome;

@@ -191,8 +191,8 @@ struct RouteOutcome {
 
 /// The one routing function: walks the chain, proves each result, returns the first that passes. If none of
 /// the chain passes, up/down is tried last, so a connected fabric is never left without routes. Errors:
-/// unsupported with every attempt's reason. `in_force`: what switches hold, with its lanes, where that is not
-/// `previous`; the verdict says what it and the new tables come to together (Verdict::transit_loop).
+/// unsupported with every attempt's reason. `in_force`: what switches hold, with its lanes; the verdict says
+/// what it and the new tables come to together (Verdict::transit_loop). Null: nothing is known of it.
 [[nodiscard]] base::Result<RouteOutcome> route(const Topology& topology, const Routes* previous,
                                                const RouteOptions& options, const Routes* in_force = nullptr);
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "daemon/sm/subnet_manager.hpp"
-#include "routing/verify_lanes.hpp"
 
 namespace ibf::sm {
 namespace {
@@ -137,24 +136,24 @@ std::shared_ptr<const routing::Routes> SubnetManager::tables_in_force() const {
     return found->rows.empty() ? nullptr : found;
 }
 
-/// And the lanes that `said` gives the same switches.
+/// And the lanes that `said` gives the same switches; of whatever lanes, where there is none.
 std::shared_ptr<const routing::Routes> SubnetManager::tables_held(const routing::Routes* said) const {
     auto rows = tables_in_force();
-    if (!rows || said == nullptr || routing::single_lane(*said)) {
+    if (!rows || said == nullptr) {
         return rows;
     }
     auto held = std::make_shared<routing::Routes>(*rows);
-    const auto find = [&](mad::Guid guid, const auto& items) {
-        const auto found = std::lower_bound(said->switch_guids.begin(), said->switch_guids.end(), guid);
-        const auto place = static_cast<std::size_t>(found - said->switch_guids.begin());
-        using Item = typename std::decay_t<decltype(items)>::value_type;
-        return found != said->switch_guids.end() && *found == guid && place < items.size() ? items[place]
-                                                                                           : Item{};
+    held->engine = said->engine;
+    const auto copy = [&](const auto& from, auto& to) {
+        for (const mad::Guid guid : from.empty() ? std::vector<mad::Guid>{} : held->switch_guids) {
+            const auto found = std::lower_bound(said->switch_guids.begin(), said->switch_guids.end(), guid);
+            const auto place = static_cast<std::size_t>(found - said->switch_guids.begin());
+            const bool known = found != said->switch_guids.end() && *found == guid && place < from.size();
+            to.push_back(known ? from[place] : nullptr);
+        }
     };
-    for (const mad::Guid guid : held->switch_guids) {
-        held->sls.push_back(find(guid, said->sls));
-        held->lane_maps.push_back(find(guid, said->lane_maps));
-    }
+    copy(said->sls, held->sls);
+    copy(said->lane_maps, held->lane_maps);
     return held;
 }
 

@@ -11,7 +11,6 @@
 #include "daemon/sm/routed.hpp"
 #include "daemon/sm/stored_routes.hpp"
 #include "mad/codec.hpp"
-#include "routing/mixture.hpp"
 
 namespace ibf::sm {
 namespace {
@@ -472,10 +471,7 @@ void SubnetManager::end_reading(base::Instant now, Effects& out) {
 void SubnetManager::start_routing(base::Instant now, Effects& out) {
     auto on = with_absent(view_, *working_, routed_.get());
     renew_route_options();
-    const bool same_question =
-        routes_ && routed_by_ == route_options_ && routes_alike(routed_->topology, on->topology);
-    auto held = tables_held(routes_ ? &routes_->routes : nullptr);
-    if (same_question && (!held || routing::same_entries(*held, routes_->routes))) {
+    if (routes_ && routed_by_ == route_options_ && routes_alike(routed_->topology, on->topology)) {
         routes_for_ = view_;
         return start_programming(now, out);
     }
@@ -489,9 +485,9 @@ void SubnetManager::start_routing(base::Instant now, Effects& out) {
         // The tables of the last completed run, in force or not: the same question gets the same answer
         // again.
         previous = stored_routes(stored_tables_);
-        held = tables_held(previous.get());
     }
-    out.emplace_back(ComputeRoutes{epoch_, on, std::move(previous), *route_options_, std::move(held)});
+    out.emplace_back(ComputeRoutes{epoch_, on, std::move(previous), *route_options_,
+                                   tables_held(routes_ ? &routes_->routes : nullptr)});
     phase_.emplace<Routing>(Routing{std::move(on), route_options_});
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/prng.hpp"
 #include "engine_fixtures.hpp"
 #include "routing/proof.hpp"
 #include "slow_mix.hpp"
@@ -71,6 +72,89 @@ TEST(Mixture, OfSeveralLanesHasARingWhereASlowCountHasOne) {
     }
     EXPECT_GT(rings, 3U);
     EXPECT_GT(none, 3U);
+}
+
+/// Entries that lead anywhere, at owners of LIDs too: hosts that moved, and whatever another SM had written.
+Routes disturbed(const Topology& topology, const Routes& routes, std::uint64_t seed, std::uint64_t entries) {
+    base::Prng prng(seed);
+    Routes out = routes;
+    for (std::uint64_t i = 0; i < entries; ++i) {
+        const auto at = static_cast<std::uint32_t>(prng.below(topology.switches.size()));
+        const std::uint64_t lid = 1 + prng.below(topology.max_lid);
+        const std::uint64_t port = 1 + prng.below(topology.switches[at].num_ports);
+        LftRow row = *out.rows[at];
+        row[lid] = static_cast<std::uint8_t>(port);
+        out.rows[at] = std::make_shared<const LftRow>(std::move(row));
+    }
+    return out;
+}
+
+TEST(Mixture, WithAnyTablesHasARingWhereASlowCountHasOne) {
+    unsigned rings = 0;
+    unsigned none = 0;
+    for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+        const Topology topology = some_fabric(seed);
+        const Routes fresh = rooted(topology, seed);
+        const Routes old = disturbed(topology, fresh, seed, 1 + seed % 12);
+        const bool cyclic = SlowMix(topology, old, fresh).cyclic();
+        EXPECT_EQ(!mixed_ring(topology, old, fresh, 1).empty(), cyclic) << "seed " << seed;
+        (cyclic ? rings : none) += 1;
+    }
+    EXPECT_GT(rings, 10U);
+    EXPECT_GT(none, 10U);
+}
+
+// Tables of another SM: nobody knows the SLs. They are not taken for SL 0, on which layered tables loop.
+TEST(Mixture, OfTheSameEntriesWithUnknownLanesIsNoChange) {
+    unsigned layered = 0;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        const Topology topology = some_fabric(seed);
+        RouteOptions options;
+        options.engines = {"dfsssp"};
+        const auto first = route(topology, nullptr, options);
+        ASSERT_TRUE(first);
+        layered += first->routes.vls > 1 ? 1 : 0;
+        Routes found = first->routes;
+        found.engine.clear();
+        found.sls.clear();
+        found.proof = nullptr;
+        EXPECT_FALSE(knows_lanes(found));
+        const auto again = route(topology, &found, options, &found);
+        ASSERT_TRUE(again);
+        EXPECT_TRUE(again->verdict.transit_loop.empty()) << seed;
+        EXPECT_TRUE(same_lanes(first->routes, first->routes));
+        EXPECT_EQ(same_lanes(found, first->routes), first->routes.sls.empty()) << seed;
+    }
+    EXPECT_GT(layered, 3U);
+}
+
+TEST(Mixture, TakesMapsOfASwitchThatHadFewerPorts) {
+    const Topology topology = some_fabric(2);
+    const Routes fresh = rooted(topology, 2);
+    Routes old = rooted(topology, 4);
+    LaneMap small;
+    small.input_class = {0, 0};
+    small.exit_class = {0, 0};
+    small.tables.resize(1);
+    small.tables[0].fill(1);
+    old.lane_maps.assign(topology.switches.size(), std::make_shared<const LaneMap>(small));
+    static_cast<void>(mixed_ring(topology, old, fresh, 1));  // reads nothing that is not there
+    EXPECT_FALSE(same_lanes(old, fresh));
+}
+
+TEST(Mixture, RowsThatEndEarlierAreTheSame) {
+    const Topology topology = some_fabric(1);
+    const Routes routes = rooted(topology, 1);
+    Routes longer = routes;
+    for (auto& row : longer.rows) {
+        LftRow copy = *row;
+        copy.resize(copy.size() + 640, mad::kLftDrop);
+        row = std::make_shared<const LftRow>(std::move(copy));
+    }
+    EXPECT_TRUE(same_entries(longer, routes));
+    EXPECT_TRUE(same_entries(routes, longer));
+    longer = disturbed(topology, longer, 1, 20);
+    EXPECT_FALSE(same_entries(longer, routes));
 }
 
 TEST(Mixture, OfEqualTablesIsTheTables) {
