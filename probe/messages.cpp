@@ -93,6 +93,28 @@ Json counts_json(const std::map<std::string, std::uint64_t>& counts) {
     return out;
 }
 
+constexpr std::size_t kDoubtsMax = 64;  ///< sentences are long, and a frame has an end
+
+Json sentences_json(const std::vector<std::string>& sentences) {
+    Json out = Json::array();
+    for (const std::string& sentence : sentences) {
+        if (out.size() < kDoubtsMax) {
+            out.push_back(cut(sentence, kSentenceMax));
+        }
+    }
+    return out;
+}
+
+void take_sentences(Fields& fields, std::string_view field, std::vector<std::string>& sentences) {
+    fields.each(field, kDoubtsMax, [&](const Json& one) -> std::string {
+        if (!one.is_string() || one.get_ref<const std::string&>().size() > kSentenceMax) {
+            return fmt::format("is no text of at most {} octets", kSentenceMax);
+        }
+        sentences.push_back(one.get<std::string>());
+        return {};
+    });
+}
+
 void take_counts(Fields& fields, std::string_view field, std::map<std::string, std::uint64_t>& counts) {
     const Json* const object = fields.object(field);
     if (object == nullptr) {
@@ -381,6 +403,7 @@ Json json_of(const EndpointAddress& address) {
             {"memory_bytes", address.memory_bytes},
             {"memory_key", address.memory_key},
             {"q_key", address.q_key},
+            {"reads_in", address.reads_in},
             {"cm_host", cut(address.cm_host)},
             {"cm_port", address.cm_port},
             {"device", cut(address.device)}};
@@ -412,6 +435,7 @@ Result<EndpointAddress> address_from(const Json& json) {
     fields.number("memory_bytes", address.memory_bytes);
     fields.number("memory_key", address.memory_key);
     fields.number("q_key", address.q_key);
+    fields.number("reads_in", address.reads_in);
     fields.text("cm_host", address.cm_host);
     fields.number("cm_port", address.cm_port);
     fields.text("device", address.device);
@@ -473,7 +497,8 @@ Json json_of(const Outcome& outcome) {
             {"failure", cut(outcome.failure)},
             {"failure_text", cut(outcome.failure_text, kSentenceMax)},
             {"errors", counts_json(outcome.errors)},
-            {"counters", counts_json(outcome.counters)}};
+            {"counters", counts_json(outcome.counters)},
+            {"doubts", sentences_json(outcome.doubts)}};
 }
 
 Result<Outcome> outcome_from(const Json& json) {
@@ -493,6 +518,7 @@ Result<Outcome> outcome_from(const Json& json) {
     fields.text("failure_text", outcome.failure_text, kSentenceMax);
     take_counts(fields, "errors", outcome.errors);
     take_counts(fields, "counters", outcome.counters);
+    take_sentences(fields, "doubts", outcome.doubts);
     return fields.result(std::move(outcome));
 }
 

@@ -86,6 +86,7 @@ struct EndpointAddress {
     std::uint64_t memory_bytes = 0;
     std::uint32_t memory_key = 0;  ///< rkey
     std::uint32_t q_key = 0;       ///< of ud
+    std::uint8_t reads_in = 0;     ///< RDMA reads that a queue pair answers at once; 0: it does not tell
     std::string cm_host{};         ///< with use_cm: where the target listens
     std::uint16_t cm_port = 0;
     std::string device{};  ///< for people: "mlx5_0/1"
@@ -110,6 +111,9 @@ struct Outcome {
     /// Completions by status, as verbs words ("transport retry counter exceeded").
     std::map<std::string, std::uint64_t> errors{};
     std::map<std::string, std::uint64_t> counters{};  ///< of the port, risen meanwhile (port_counters.hpp)
+    /// Sentences: which counter's rise is not to be trusted (wrapped, stuck at its maximum, cleared
+    /// meanwhile).
+    std::vector<std::string> doubts{};
 };
 
 /// Words of Outcome::failure.

@@ -43,6 +43,7 @@ Outcome odd_outcome() {
     outcome.failure_text = "host-17 does not answer";
     outcome.errors = {{"transport retry counter exceeded", 4}};
     outcome.counters = {{"out_of_sequence", 17}};
+    outcome.doubts = {"symbol_error stands at its maximum of 65535", "hits wrapped at 32 bits"};
     return outcome;
 }
 
@@ -92,6 +93,7 @@ TEST(Messages, GoAndComeBackWhole) {
                             .memory_bytes = 1U << 30U,
                             .memory_key = ~0U,
                             .q_key = 0x80010000,
+                            .reads_in = 16,
                             .cm_host = "10.0.0.1",
                             .cm_port = 7174,
                             .device = "mlx5_0/1"};
@@ -99,6 +101,7 @@ TEST(Messages, GoAndComeBackWhole) {
     EXPECT_EQ(json_of(connect.peer), json_of(address));
     EXPECT_EQ(connect.peer.gid, address.gid);
     EXPECT_EQ(connect.peer.queue_pairs[1].packet_sequence, 0xFFFFFFU);
+    EXPECT_EQ(connect.peer.reads_in, 16);
     EXPECT_EQ(json_of(sent(Prepared{address}).address), json_of(address));
 }
 
@@ -108,6 +111,7 @@ TEST(Messages, OutcomesKeepEveryFigure) {
     EXPECT_EQ(ended.outcome.latency.maximum(), 99'999'999U);
     EXPECT_EQ(ended.outcome.latency.count(), 2U);
     EXPECT_EQ(ended.outcome.counters.at("out_of_sequence"), 17U);
+    EXPECT_EQ(ended.outcome.doubts, odd_outcome().doubts);
     const ProgressTold told = sent(ProgressTold{{5, 6, base::Duration{7}}});
     EXPECT_EQ(told.progress.messages + told.progress.bytes, 11U);
     EXPECT_EQ(told.progress.elapsed, base::Duration{7});
@@ -153,6 +157,9 @@ TEST(Messages, TextsThatAreTooLongAreCutWithinNoCharacter) {
     Outcome outcome;
     outcome.failure_text = std::string(10'000, 'x');
     EXPECT_EQ(sent(Ended{outcome}).outcome.failure_text.size(), kSentenceMax);
+    outcome.doubts.assign(2000, std::string(10'000, 'x'));
+    EXPECT_EQ(sent(Ended{outcome}).outcome.doubts, std::vector(64, std::string(kSentenceMax, 'x')))
+        << "a frame has an end";
     EXPECT_EQ(sent(Hello{1, "a\xFF\xFE b", ""}).program, "a b") << "octets that are no text are left out";
 }
 
@@ -176,6 +183,8 @@ TEST(Messages, WhatIsNoMessageIsRefusedByItsField) {
     EXPECT_EQ(refusal(R"({"type":"prepare"})"), "spec: is missing");
     EXPECT_EQ(refusal(R"({"type":"connect","peer":7})"), "peer: is no object");
     EXPECT_EQ(refusal(R"({"type":"ended"})"), "outcome: is missing");
+    EXPECT_EQ(refusal(R"({"type":"ended","outcome":{"doubts":[7]}})"),
+              "outcome: doubts[0]: is no text of at most 1024 octets");
     EXPECT_EQ(refusal(R"({"type":"refused"})"), "code: is missing");
 }
 
