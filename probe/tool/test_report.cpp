@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -50,6 +51,7 @@ Rows side_json(const Outcome& outcome) {
     out["failure_text"] = outcome.failure_text;
     out["errors"] = outcome.errors;
     out["counters"] = outcome.counters;
+    out["doubts"] = outcome.doubts;
     return out;
 }
 
@@ -131,6 +133,14 @@ void add_counters(std::string& out, const std::string& side, const TestResult& r
             const auto sentence = explain(name);
             out += fmt::format("{}: {} rose by {}{}{}\n", side, printable(name), rise, sentence ? ": " : "",
                                sentence.value_or(""));
+        }
+    }
+    std::set<std::string> told;  // one that is stuck is so with each size
+    for (const SizeResult& one : result.sizes) {
+        for (const std::string& doubt : (one.pair.*outcome).doubts) {
+            if (told.insert(doubt).second) {
+                out += fmt::format("{}: {}\n", side, printable(doubt));
+            }
         }
     }
 }

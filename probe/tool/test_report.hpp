@@ -1,7 +1,7 @@
 // DOC: what a test came to, as JSON and as a table. Pure.
 //
 // A row for each size. What went wrong follows in sentences: why it did not go on, completions by their
-// status, and counters that rose, each with what it means.
+// status, and counters that rose, each with what it means, and those that cannot be trusted.
 #pragma once
 
 #include <cstdint>
