@@ -1,0 +1,54 @@
+#include "cli/probe_shortfalls.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cli/table.hpp"
+
+namespace ibf::cli {
+namespace {
+
+bool is_off_path(const probe::FlowReport& flow) {
+    return flow.has_run && (flow.seen == probe::Seen::not_seen || flow.seen == probe::Seen::elsewhere);
+}
+
+}  // namespace
+
+ProbeExtent probe_extent(const routing::Topology& topology, bool audit) {
+    const std::uint64_t blocks = topology.max_lid / mad::kLftBlockEntries + 1U;
+    const std::uint64_t switches = topology.switches.size();
+    return {.switches = switches, .table_entries = switches * blocks * mad::kLftBlockEntries, .audit = audit};
+}
+
+std::vector<std::string> probe_shortfalls(const probe::Report& report, const ProbeExtent& extent) {
+    std::vector<std::string> out;
+    const auto count = [&](auto&& is) {
+        return static_cast<std::uint64_t>(std::count_if(report.flows.begin(), report.flows.end(), is));
+    };
+    if (const std::uint64_t flows = count(is_off_path); flows > 0) {
+        out.push_back(fmt::format("{} not seen on all of the way that the tables say",
+                                  counted(flows, "flow was", "flows were")));
+    }
+    if (report.interrupted) {
+        return out;
+    }
+    const std::uint64_t unrun = count([&](const probe::FlowReport& flow) {
+        return !flow.has_run && flow.round < report.coverage.rounds_run;
+    });
+    if (unrun > 0) {
+        out.push_back(fmt::format("{} not be run", counted(unrun, "flow could", "flows could")));
+    }
+    const probe::ReadFigures& read = report.read;
+    if (extent.audit && read.switches < extent.switches) {
+        out.push_back(fmt::format("only {} of {} were reached over cables that are as they should be",
+                                  grouped(read.switches), counted(extent.switches, "switch", "switches")));
+    }
+    if (extent.audit && read.table_entries < extent.table_entries) {
+        out.push_back(fmt::format("only {} of {} table entries were read", grouped(read.table_entries),
+                                  grouped(extent.table_entries)));
+    }
+    return out;
+}
+
+}  // namespace ibf::cli
