@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -312,8 +311,15 @@ Result<Outcome> VerbsEndpoint::run(const std::function<void(const Progress&)>& p
     auto outcome = held_->setting.side == Side::initiator ? verbs::initiate(*held_->wire, progress, stop)
                                                           : verbs::answer(*held_->wire, progress, stop);
     if (outcome) {
-        // What somebody read within that time is what the kernel would tell again.
-        std::this_thread::sleep_for(counters_kept_for(chosen.port.device, chosen.port.port));
+        // What somebody read within that time is what the kernel would tell again. What completes meanwhile
+        // is of nobody's interest any more.
+        const base::Duration kept = counters_kept_for(chosen.port.device, chosen.port.port);
+        const base::Instant fresh = base::monotonic_now() + kept;
+        for (base::Instant now = fresh - kept; now < fresh; now = base::monotonic_now()) {
+            if (const auto late = held_->completions->wait(fresh - now); !late) {
+                break;  // the device is gone; what was measured stands
+            }
+        }
         CounterRise rise = difference(before, counters());
         outcome->counters = std::move(rise.risen);
         outcome->doubts = std::move(rise.doubts);
