@@ -16,7 +16,9 @@ namespace {
 using base::ErrorKind;
 using base::Result;
 
-constexpr int kNestedMax = 8;  ///< a peer that nests deeper means no message of ours
+constexpr std::uint32_t kGeneralServices = 1;      ///< QP1; 0 says that librdmacm has the number
+constexpr std::uint32_t kQueuePairMax = 0xFFFFFE;  ///< 0xFFFFFF stands for those of a multicast group
+constexpr int kNestedMax = 8;                      ///< a peer that nests deeper means no message of ours
 
 std::string cut(const std::string& text, std::size_t most = kTextMax) {
     std::size_t length = std::min(text.size(), most);
@@ -81,6 +83,13 @@ GidOctets gid_octets(const mad::Gid& gid) {
         octets[i + 8] = static_cast<std::uint8_t>(gid.interface_id.value() >> shift);
     }
     return octets;
+}
+
+/// Multicast, also as IPv4 has it in a GID of RoCE, with its broadcast address.
+bool is_of_many(const GidOctets& octets) {
+    constexpr GidOctets kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+    const bool is_mapped = std::equal(octets.begin(), octets.begin() + 12, kMapped.begin());
+    return octets[0] == 0xFF || (is_mapped && octets[12] >= 224);
 }
 
 Json counts_json(const std::map<std::string, std::uint64_t>& counts) {
@@ -383,8 +392,9 @@ Result<Way> way_from(const Json& json) {
         fields.number("gid_index", *way.gid_index);
     }
     if (fields.has("dlid")) {
-        way.dlid = mad::Lid{};
-        fields.strong("dlid", *way.dlid);
+        std::uint16_t dlid = 0;
+        fields.number("dlid", dlid, 1, mad::kLidUnicastMax);
+        way.dlid = mad::Lid{dlid};
     }
     return fields.result(std::move(way));
 }
@@ -410,15 +420,19 @@ Json json_of(const EndpointAddress& address) {
 }
 
 Result<EndpointAddress> address_from(const Json& json) {
-    constexpr std::uint32_t kNumberMax = 0xFFFFFF;  // QPN and PSN have 24 bits
+    constexpr std::uint32_t kSequenceMax = 0xFFFFFF;  // 24 bits
+    constexpr std::uint32_t kQKeyMax = 0x7FFFFFFF;    // those above are of privileged consumers (IBA 10.2.5)
     Fields fields(json);
     EndpointAddress address;
     take_name(fields, "layer", kLayers, address.layer);
-    fields.strong("lid", address.lid);
+    fields.strong("lid", address.lid, mad::kLidUnicastMax);
     std::string gid;
     fields.text("gid", gid);
     if (const auto parsed = mad::parse_gid(gid)) {
         address.gid = gid_octets(*parsed);
+        if (is_of_many(address.gid)) {
+            fields.blame("gid", fmt::format("{} is of more than one port", gid));
+        }
     } else if (fields.has("gid")) {
         fields.blame("gid", parsed.error().message);
     }
@@ -426,15 +440,18 @@ Result<EndpointAddress> address_from(const Json& json) {
     fields.each("queue_pairs", kQueuePairsMax, [&](const Json& one) {
         Fields entry(one);
         QueuePairAddress pair;
-        entry.number("number", pair.number, 0, kNumberMax);
-        entry.number("packet_sequence", pair.packet_sequence, 0, kNumberMax);
+        entry.number("number", pair.number, 0, kQueuePairMax);
+        entry.number("packet_sequence", pair.packet_sequence, 0, kSequenceMax);
+        if (pair.number == kGeneralServices) {
+            entry.blame("number", "1 is of the general services");
+        }
         address.queue_pairs.push_back(pair);
         return entry.trouble();
     });
     fields.number("memory", address.memory);
     fields.number("memory_bytes", address.memory_bytes);
     fields.number("memory_key", address.memory_key);
-    fields.number("q_key", address.q_key);
+    fields.number("q_key", address.q_key, 0, kQKeyMax);
     fields.number("reads_in", address.reads_in);
     fields.text("cm_host", address.cm_host);
     fields.number("cm_port", address.cm_port);

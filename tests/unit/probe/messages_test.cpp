@@ -88,11 +88,11 @@ TEST(Messages, GoAndComeBackWhole) {
                             .lid = mad::Lid{0xBFFF},
                             .gid = {0xFE, 0x80, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9},
                             .mtu_bytes = 1024,
-                            .queue_pairs = {{0xFFFFFF, 1}, {2, 0xFFFFFF}},
+                            .queue_pairs = {{0xFFFFFE, 1}, {2, 0xFFFFFF}},
                             .memory = ~std::uint64_t{0},
                             .memory_bytes = 1U << 30U,
                             .memory_key = ~0U,
-                            .q_key = 0x80010000,
+                            .q_key = 0x7FFFFFFF,
                             .reads_in = 16,
                             .cm_host = "10.0.0.1",
                             .cm_port = 7174,
@@ -231,7 +231,7 @@ TEST(Messages, ListsAndTextsHaveBounds) {
     EXPECT_EQ(address(Json(64, pair)), "taken");
     EXPECT_EQ(address(Json(65, pair)), "queue_pairs: no list of at most 64");
     EXPECT_EQ(address(Json::array({{{"number", 0x1000000}}})),
-              "queue_pairs[0]: number: not a whole number from 0 to 16777215");
+              "queue_pairs[0]: number: not a whole number from 0 to 16777214");
     EXPECT_EQ(address(Json::array({7})), "queue_pairs[0]: is no object");
     Json way = json_of(Way{});
     way["device"] = std::string(256, 'x');
@@ -251,6 +251,46 @@ TEST(Messages, ListsAndTextsHaveBounds) {
     EXPECT_FALSE(histogram_from(histogram));
     histogram["buckets"] = {{1, std::uint64_t{1} << 51U}};
     EXPECT_FALSE(histogram_from(histogram)) << "the sum of counts must fit";
+}
+
+/// An address with one field replaced.
+std::string at(const char* field, const Json& value) {
+    Json json = json_of(EndpointAddress{});
+    json[field] = value;
+    const auto read = address_from(json);
+    return read ? "taken" : read.error().message.substr(0, read.error().message.find(':'));
+}
+
+TEST(Messages, NothingCanBeSentToMoreThanOnePort) {
+    for (const char* gid : {"ff0e::1", "ff12:401b:ffff::1", "ffff::", "::ffff:224.0.0.1", "::ffff:e0ff:1",
+                            "::ffff:ffff:ffff"}) {
+        EXPECT_EQ(at("gid", gid), "gid") << gid;
+    }
+    for (const char* gid : {"fe80::1", "fec0::2:c903:0:1", "::ffff:a00:1", "::ffff:dfff:ffff", "::"}) {
+        EXPECT_EQ(at("gid", gid), "taken") << gid;
+    }
+    EXPECT_EQ(at("lid", 0xBFFF), "taken");
+    EXPECT_EQ(at("lid", 0xC000), "lid");
+    EXPECT_EQ(at("lid", 0xFFFF), "lid");
+    Json way = json_of(Way{});
+    for (const auto& [dlid, is_taken] : std::vector<std::pair<int, bool>>{
+             {0, false}, {1, true}, {0xBFFF, true}, {0xC000, false}, {0xFFFF, false}}) {
+        way["dlid"] = dlid;
+        EXPECT_EQ(way_from(way).has_value(), is_taken) << dlid;
+    }
+}
+
+TEST(Messages, NorToQueuePairsAndByQKeysOfTheSubnet) {
+    const auto number = [](std::uint32_t value) {
+        return at("queue_pairs", Json::array({{{"number", value}}}));
+    };
+    EXPECT_EQ(number(0), "taken") << "of librdmacm; the agent looks whether it is";
+    EXPECT_EQ(number(1), "queue_pairs[0]");
+    EXPECT_EQ(number(2), "taken");
+    EXPECT_EQ(number(0xFFFFFE), "taken");
+    EXPECT_EQ(number(0xFFFFFF), "queue_pairs[0]");
+    EXPECT_EQ(at("q_key", 0x7FFFFFFF), "taken");
+    EXPECT_EQ(at("q_key", 0x80010000), "q_key") << "that of the general services";
 }
 
 TEST(Messages, DeepNestingIsNoMessage) {
