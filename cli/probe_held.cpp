@@ -117,7 +117,6 @@ DaemonMark mark_of(const Json& status) {
     DaemonMark mark;
     if (const auto routing = status.find("routing"); routing != status.end() && routing->is_object()) {
         mark.hash = routing->value("hash", "");
-        mark.tables = routing->value("tables_in_force", std::uint64_t{0});
     }
     if (const auto sweep = status.find("last_sweep"); sweep != status.end() && sweep->is_object()) {
         mark.last_sweep = sweep->value("id", std::uint64_t{0});
@@ -130,6 +129,9 @@ TablesChange change_between(const DaemonMark& before, const DaemonMark& after, c
         return {
             .replaced = true,
             .text = "the daemon's tables changed meanwhile: nothing is said of wrong entries; run it again"};
+    }
+    if (after.last_sweep < before.last_sweep) {
+        return {.text = "the daemon was started again meanwhile: whether it wrote tables is not known"};
     }
     std::uint64_t blocks = 0;
     for (const Json& sweep : sweeps) {

@@ -20,7 +20,6 @@ namespace ibf::cli {
 /// How the daemon's tables stand, by its status.
 struct DaemonMark {
     std::string hash;              ///< of its routes; empty: it holds stored ones, or has none
-    std::uint64_t tables = 0;      ///< in force
     std::uint64_t last_sweep = 0;  ///< the newest that has ended
     friend bool operator==(const DaemonMark&, const DaemonMark&) = default;
 };

@@ -210,18 +210,15 @@ base::Result<probe::Report> measure(const RunOptions& options, const Held& held)
                           tell, stop.get_token());
 }
 
-std::string audit_text(const Json& read, const ProbeExtent& extent) {
+std::string audit_text(const Json& read) {
     const auto count = [&](const char* key) { return grouped(read[key].get<std::uint64_t>()); };
-    const auto of = [&](std::uint64_t all) {
-        return extent.audit ? fmt::format(" of {}", grouped(all)) : "";
-    };
     std::string out;
     add_line(out, "read",
-             fmt::format("{} of {} switches, {}{} table entries, {} cable ends, {} ports; {} questions, {} "
-                         "unanswered",
-                         count("switches"), grouped(extent.switches), count("table_entries"),
-                         of(extent.table_entries), count("cables"), count("ports"), count("questions"),
-                         count("unanswered")));
+             fmt::format("{} of {} switches, {} of {} table entries, {} cable ends, {} of {} ports; {} "
+                         "questions, {} unanswered, {} refused",
+                         count("switches"), count("switches_of"), count("table_entries"),
+                         count("table_entries_of"), count("cables"), count("ports"), count("ports_of"),
+                         count("questions"), count("unanswered"), count("refused")));
     return out;
 }
 
@@ -269,8 +266,7 @@ Exit run_probe_run(const RunOptions& options, const Session& session) {
     head.command = command_text(options);
     head.tables = fmt::format("{} 0x{:016x}{}", held->routes.engine, held->routes.hash(),
                               change.empty() ? "" : ", not the same throughout");
-    const ProbeExtent extent = probe_extent(held->subject.topology, !options.no_audit);
-    std::vector<std::string> shortfalls = probe_shortfalls(*report, extent);
+    std::vector<std::string> shortfalls = probe_shortfalls(*report);
     if (!change.empty()) {
         shortfalls.insert(shortfalls.begin(), change);
     }
@@ -290,7 +286,7 @@ Exit run_probe_run(const RunOptions& options, const Session& session) {
     }
     const bool is_fine = report->findings.empty() && shortfalls.empty();
     return show(session, told,
-                probe_run_text(run, options.list, options.list) + audit_text(told["read"], extent) +
+                probe_run_text(run, options.list, options.list) + audit_text(told["read"]) +
                     shortfalls_text(shortfalls),
                 is_fine ? Exit::ok : Exit::finding);
 }

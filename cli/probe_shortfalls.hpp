@@ -11,16 +11,7 @@
 
 namespace ibf::cli {
 
-/// What a run of a fabric looks at.
-struct ProbeExtent {
-    std::uint64_t switches = 0;       ///< all of them
-    std::uint64_t table_entries = 0;  ///< in all of their blocks
-    bool audit = true;                ///< all of that; else only what is on paths
-};
-[[nodiscard]] ProbeExtent probe_extent(const routing::Topology& topology, bool audit);
-
 /// Of an interrupted run, not what it did not come to.
-[[nodiscard]] std::vector<std::string> probe_shortfalls(const probe::Report& report,
-                                                        const ProbeExtent& extent);
+[[nodiscard]] std::vector<std::string> probe_shortfalls(const probe::Report& report);
 
 }  // namespace ibf::cli

@@ -15,7 +15,7 @@ using probe::Finding;
 using probe::Seen;
 
 Json status_of(const std::string& hash, int last_sweep) {
-    return Json{{"routing", Json{{"engine", "ftree"}, {"hash", hash}, {"tables_in_force", 12}}},
+    return Json{{"routing", Json{{"engine", "ftree"}, {"hash", hash}}},
                 {"last_sweep", Json{{"id", last_sweep}}}};
 }
 
@@ -43,6 +43,8 @@ TEST(DaemonMark, TellsWhetherTablesWereWritten) {
     const TablesChange back = change_between(before, after, sweeps_of({{9, 3}, {8, 4}}));
     EXPECT_FALSE(back.replaced) << "they may have been mended: what was found there stays";
     EXPECT_NE(back.text.find("wrote 7 blocks"), std::string::npos) << back.text;
+    EXPECT_NE(change_between(before, mark_of(status_of("aa", 2)), sweeps_of({{2, 0}})).text, "")
+        << "it counts from the beginning";
 }
 
 /// A run that blames the tables: a wrong entry, and a hop that was not seen.

@@ -42,7 +42,8 @@ TEST(ProbeRun, AHealthyFabricHasNoFindingAndEveryHopIsProved) {
     EXPECT_EQ(text.code, 0);
     EXPECT_NE(text.out.find("32 of 32 tried, 32 proved on every hop"), std::string::npos) << text.out;
     EXPECT_NE(text.out.find("and 29 more"), std::string::npos) << text.out;
-    EXPECT_NE(text.out.find("12 switches"), std::string::npos) << text.out;
+    EXPECT_NE(text.out.find("12 of 12 switches"), std::string::npos) << text.out;
+    EXPECT_NE(text.out.find("768 of 768 table entries"), std::string::npos) << text.out;
 }
 
 TEST(ProbeRun, OnlyReadingFindsAWrongEntryAndASwappedCable) {
