@@ -12,32 +12,15 @@ namespace ibf::probe {
 using base::ErrorKind;
 using base::Result;
 
-namespace {
-
-/// What its kind of test must not be asked for; empty: nothing.
-std::string trouble_of_test(const AgentLimits& limits, const TestSpec& spec, Side side) {
-    if (spec.test == Test::read && side == Side::target && limits.bits_per_second != 0) {
-        return "it has a limit of the rate, and its adapter answers reads as fast as they are asked for: use "
-               "another test, or let this host read (limits.bits_per_second)";
-    }
-    const base::Duration wait =
-        std::chrono::nanoseconds{4096LL << std::min<unsigned>(spec.ack_timeout, 31)} * (spec.retries + 1);
-    if (spec.test == Test::ud && spec.ack_timeout != 0 && wait < kUdWaitLeast) {
-        return fmt::format("datagrams of which each is waited for {} are too many: at least {} (--timeout)",
-                           base::format_duration(wait), base::format_duration(kUdWaitLeast));
-    }
-    return {};
-}
-
-}  // namespace
-
 Result<Way> allowed_way(const AgentLimits& limits, const std::vector<std::string>& devices,
                         const Prepare& asked) {
     const TestSpec& spec = asked.spec;
     const Way& way = asked.way;
     const auto refuse = [](std::string text) { return base::fail(ErrorKind::refused, std::move(text)); };
-    if (std::string trouble = trouble_of_test(limits, spec, asked.side); !trouble.empty()) {
-        return refuse(std::move(trouble));
+    if (spec.test == Test::read && asked.side == Side::target && limits.bits_per_second != 0) {
+        return refuse(
+            "it has a limit of the rate, and its adapter answers reads as fast as they are asked for: use "
+            "another test, or let this host read (limits.bits_per_second)");
     }
     if (spec.duration > std::chrono::seconds{limits.seconds}) {
         return refuse(fmt::format("a run of {} is longer than it allows: at most {} s (limits.seconds)",

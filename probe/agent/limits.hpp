@@ -12,9 +12,6 @@ namespace ibf::probe {
 /// What the agent stops late by: the target begins before the initiator and ends after it.
 inline constexpr std::chrono::seconds kLimitGrace{1};
 
-/// Of ud, the shortest wait for an answer: who does not wait floods whoever it is that does not answer.
-inline constexpr std::chrono::milliseconds kUdWaitLeast{1};
-
 /// The way that is taken: the first of `devices` where none is named. Errors: refused: what is above which
 /// limit. An empty list allows every device.
 [[nodiscard]] base::Result<Way> allowed_way(const AgentLimits& limits,

@@ -283,13 +283,6 @@ class Strangers(Case):
             self.assertGreater(time.monotonic() - begun, 5, "patience there is")
         self.await_log(self.log, "a frame has begun and does not end")
 
-    def test_datagrams_that_nobody_waits_for_are_refused(self):
-        with self.greeted() as stream:
-            self.say(stream, {"type": "prepare", "spec": {"test": "ud", "ack_timeout": 1, "retries": 0}, "side": "initiator", "way": {}})
-            refused = self.hear(stream)
-            self.assertEqual(refused["code"], "limit")
-            self.assertIn("--timeout", refused["text"])
-
     def test_a_client_that_never_stops_talking_does_not_keep_it_from_its_end(self):
         def flood(stream, many):
             with contextlib.suppress(OSError):

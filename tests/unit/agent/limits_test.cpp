@@ -66,25 +66,6 @@ TEST(Limits, WhoKeepsARateAnswersNoReads) {
     EXPECT_EQ(refusal(limits, spec), "taken");
 }
 
-TEST(Limits, DatagramsAreWaitedFor) {
-    TestSpec spec;
-    spec.test = probe::Test::ud;
-    spec.ack_timeout = 1;
-    spec.retries = 7;
-    EXPECT_NE(refusal({}, spec).find("--timeout"), std::string::npos);
-    spec.test = probe::Test::ping;
-    EXPECT_EQ(refusal({}, spec), "taken") << "an adapter waits by itself";
-    spec.test = probe::Test::ud;
-    spec.ack_timeout = 5;  // 131 us, eight times
-    EXPECT_EQ(refusal({}, spec), "taken");
-    spec.retries = 0;
-    EXPECT_NE(refusal({}, spec), "taken");
-    spec.ack_timeout = 31;
-    EXPECT_EQ(refusal({}, spec), "taken");
-    spec.ack_timeout = 0;
-    EXPECT_EQ(refusal({}, spec), "taken") << "for ever, which is a second";
-}
-
 TEST(Limits, NothingIsSentToTheSubnetManagersQueuePair) {
     EndpointAddress peer;
     peer.queue_pairs = {{17, 0}, {0, 0}};
