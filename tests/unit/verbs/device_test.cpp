@@ -134,7 +134,7 @@ TEST(Device, NoneAtAllSaysWhatToLoad) {
 
 TEST(Device, PathBitsAreWithinTheLmcOfThePort) {
     std::vector<PortDescription> ports = {port_of("mlx5_0", 1, LinkLayer::infiniband)};
-    for (const std::uint8_t lmc : {0, 2, 7}) {
+    for (const std::uint8_t lmc : std::initializer_list<std::uint8_t>{0, 2, 7}) {
         ports[0].lmc = lmc;
         EXPECT_TRUE(choose(ports, {.path_bits = static_cast<std::uint8_t>((1U << lmc) - 1)}));
         const auto above = choose(ports, {.path_bits = static_cast<std::uint8_t>(1U << lmc)});
