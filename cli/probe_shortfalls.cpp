@@ -9,7 +9,7 @@
 namespace ibf::cli {
 namespace {
 
-bool is_off_path(const probe::FlowReport& flow) {
+bool went_another_way(const probe::FlowReport& flow) {
     return flow.has_run && (flow.seen == probe::Seen::not_seen || flow.seen == probe::Seen::elsewhere);
 }
 
@@ -20,7 +20,7 @@ std::vector<std::string> probe_shortfalls(const probe::Report& report) {
     const auto count = [&](auto&& is) {
         return static_cast<std::uint64_t>(std::count_if(report.flows.begin(), report.flows.end(), is));
     };
-    if (const std::uint64_t flows = count(is_off_path); flows > 0) {
+    if (const std::uint64_t flows = count(went_another_way); flows > 0) {
         out.push_back(fmt::format("{} not seen on all of the way that the tables say",
                                   counted(flows, "flow was", "flows were")));
     }
