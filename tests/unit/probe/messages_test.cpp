@@ -227,7 +227,7 @@ TEST(Messages, ListsAndTextsHaveBounds) {
         const auto read = address_from(json);
         return read ? "taken" : read.error().message;
     };
-    const Json pair{{"number", 1}, {"packet_sequence", 2}};
+    const Json pair{{"number", 17}, {"packet_sequence", 2}};
     EXPECT_EQ(address(Json(64, pair)), "taken");
     EXPECT_EQ(address(Json(65, pair)), "queue_pairs: no list of at most 64");
     EXPECT_EQ(address(Json::array({{{"number", 0x1000000}}})),
