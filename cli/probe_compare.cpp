@@ -13,7 +13,7 @@ namespace ibf::cli {
 namespace {
 
 using FlowKey = std::tuple<std::string, int, std::string, int, int>;
-using FindingKey = std::tuple<std::string, std::string, int>;
+using FindingKey = std::tuple<std::string, std::string, int, int>;  ///< the last: a LID, or 0
 
 FlowKey flow_key(const Json& flow) {
     const Json& from = flow["from"];
@@ -22,7 +22,9 @@ FlowKey flow_key(const Json& flow) {
 }
 
 FindingKey finding_key(const Json& finding) {
-    return {finding["kind"], finding["guid"], finding["port"]};
+    const auto lid = finding.find("lid");
+    const bool has_lid = lid != finding.end() && lid->is_number();
+    return {finding["kind"], finding["guid"], finding["port"], has_lid ? lid->get<int>() : 0};
 }
 
 template <class Key>

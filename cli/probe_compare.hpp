@@ -1,7 +1,7 @@
 // DOC: two stored probe runs, held against each other.
 //
-// Flows are the same where both ends and the LID are; findings where kind and port are. What got slower by
-// more than a threshold, whose errors rose, what is proved no longer, what is new and what is gone. Pure.
+// Flows are the same where both ends and the LID are; findings where kind, port and LID are. What got slower
+// by more than a threshold, whose errors rose, what is proved no longer, what is new and what is gone. Pure.
 #pragma once
 
 #include <string>

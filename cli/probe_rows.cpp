@@ -64,8 +64,10 @@ Json stored_flow(const Json& flow, std::size_t number) {
 
 Json stored_finding(const Json& finding, std::size_t number) {
     Json row = place_row(finding);
-    return Json{{"number", number},    {"kind", finding["kind"]}, {"guid", row["guid"]},
-                {"port", row["port"]}, {"name", row["name"]},     {"text", finding["text"]}};
+    return Json{{"number", number},       {"kind", finding["kind"]},
+                {"guid", row["guid"]},    {"port", row["port"]},
+                {"name", row["name"]},    {"lid", finding.contains("lid") ? finding["lid"] : Json(nullptr)},
+                {"text", finding["text"]}};
 }
 
 std::string utc_of(std::int64_t ms) {

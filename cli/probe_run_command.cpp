@@ -13,16 +13,16 @@
 
 #include "base/time.hpp"
 #include "cli/commands.hpp"
-#include "cli/plan_subject.hpp"
+#include "cli/probe_held.hpp"
 #include "cli/probe_rehearsal.hpp"
 #include "cli/probe_rows.hpp"
+#include "cli/probe_shortfalls.hpp"
 #include "cli/remote_agents.hpp"
 #include "cli/table.hpp"
 #include "net/tls.hpp"
 #include "probe/conduct/conduct.hpp"
 #include "probe/messages.hpp"
 #include "probe/proof/transport_asker.hpp"
-#include "routing/lft_dump.hpp"
 #include "routing/text_file.hpp"
 
 namespace ibf::cli {
@@ -53,108 +53,6 @@ struct RunOptions : SubjectOptions {
     std::string faults;
     std::size_t list = 20;
 };
-
-/// The fabric with the tables that it is held against.
-struct Held {
-    Subject subject;
-    routing::Routes routes;
-};
-
-/// SLs of paths, as the daemon writes them: "0xGUID" of a switch, then a digit for each LID from 0 on.
-base::Result<void> read_sls(std::string_view text, const routing::Topology& topology,
-                            routing::Routes& routes) {
-    while (!text.empty()) {
-        const std::string_view line = text.substr(0, text.find('\n'));
-        text.remove_prefix(std::min(text.size(), line.size() + 1));
-        const std::size_t gap = line.find(' ');
-        const auto guid = mad::parse_guid(line.substr(0, gap));
-        if (!guid || gap == std::string_view::npos) {
-            return base::fail(base::ErrorKind::io,
-                              "the daemon's SLs of paths cannot be read: are ibfabric and "
-                              "ibfabricd of the same version?");
-        }
-        const std::uint32_t index = topology.find_switch(*guid);
-        if (index == routing::kNoIndex) {
-            continue;
-        }
-        auto row = std::make_shared<routing::SlRow>();
-        for (const char c : line.substr(gap + 1)) {
-            row->push_back(static_cast<std::uint8_t>(c <= '9' ? c - '0' : c - 'a' + 10));
-        }
-        routes.sls.resize(topology.switches.size());
-        routes.sls[index] = std::move(row);
-    }
-    return {};
-}
-
-/// Tables as they are in force, whatever the proof thinks of them: it is what they do that is looked at.
-base::Result<routing::Routes> routes_of_dump(const routing::Topology& topology, std::string_view text,
-                                             unsigned threads) {
-    auto dump = routing::parse_lft_dump(text);
-    if (!dump) {
-        return tl::unexpected(dump.error());
-    }
-    routing::RouteOptions how;
-    how.engines = {"file"};
-    how.allow_credit_loops = true;
-    how.threads = threads;
-    how.lfts = std::make_shared<const routing::LftDump>(std::move(*dump));
-    auto outcome = routing::route(topology, nullptr, how);
-    if (!outcome) {
-        return tl::unexpected(outcome.error());
-    }
-    return std::move(outcome->routes);
-}
-
-base::Result<Held> held_by_daemon(const RunOptions& options, const Client& client) {
-    progress("asking the daemon for the fabric and its tables ...");
-    const auto file = [&](const char* name) {
-        return client.get_text("/v1/export", {{"format", "opensm-dumps"}, {"file", name}});
-    };
-    const auto fabric = file("opensm-subnet.lst");
-    const auto tables = fabric ? file("opensm-lfts.dump") : fabric;
-    const auto sls = tables ? client.get_text("/v1/export", {{"format", "sls"}}) : tables;
-    if (!sls) {
-        return tl::unexpected(sls.error());
-    }
-    auto subject = subject_from_text(*fabric, "the daemon's fabric", options);
-    if (!subject) {
-        return tl::unexpected(subject.error());
-    }
-    progress("reading its tables ...");
-    auto routes = routes_of_dump(subject->topology, *tables, options.threads);
-    if (!routes) {
-        return tl::unexpected(routes.error());
-    }
-    if (const auto status = client.get_json("/v1/status", {}); status && status->contains("routing")) {
-        routes->engine = (*status)["routing"].value("engine", routes->engine);  // whose tables the dump holds
-    }
-    if (const auto read = read_sls(*sls, subject->topology, *routes); !read) {
-        return tl::unexpected(read.error());
-    }
-    return Held{std::move(*subject), std::move(*routes)};
-}
-
-base::Result<Held> held_by_files(RunOptions options) {
-    if (options.engines.empty()) {
-        options.engines =
-            options.lfts.empty() ? routing::RouteOptions{}.engines : std::vector<std::string>{"file"};
-    }
-    const auto chain = route_options(options, routing::chain_words());
-    if (!chain) {
-        return tl::unexpected(chain.error());
-    }
-    auto subject = read_subject(options);
-    if (!subject) {
-        return tl::unexpected(subject.error());
-    }
-    progress("computing and proving routes ...");
-    auto outcome = routing::route(subject->topology, nullptr, *chain);
-    if (!outcome) {
-        return tl::unexpected(outcome.error());
-    }
-    return Held{std::move(*subject), std::move(outcome->routes)};
-}
 
 /// What a test is good for: a bulk of octets, latency, or what a datagram of any path can hold.
 std::uint64_t size_of(const RunOptions& options) {
@@ -312,22 +210,24 @@ base::Result<probe::Report> measure(const RunOptions& options, const Held& held)
                           tell, stop.get_token());
 }
 
-/// What was asked for did not all happen, and nobody said stop.
-bool is_incomplete(const probe::Report& report) {
-    return !report.interrupted &&
-           std::any_of(report.flows.begin(), report.flows.end(), [&](const auto& flow) {
-               return !flow.has_run && flow.round < report.coverage.rounds_run;
-           });
-}
-
 std::string audit_text(const Json& read) {
     const auto count = [&](const char* key) { return grouped(read[key].get<std::uint64_t>()); };
     std::string out;
     add_line(out, "read",
-             fmt::format("{} switches, {} table entries, {} cable ends, {} ports; {} questions, {} "
-                         "unanswered",
-                         count("switches"), count("table_entries"), count("cables"), count("ports"),
-                         count("questions"), count("unanswered")));
+             fmt::format("{} of {} switches, {} of {} table entries, {} cable ends, {} of {} ports; {} "
+                         "questions, {} unanswered, {} refused",
+                         count("switches"), count("switches_of"), count("table_entries"),
+                         count("table_entries_of"), count("cables"), count("ports"), count("ports_of"),
+                         count("questions"), count("unanswered"), count("refused")));
+    return out;
+}
+
+/// What is wrong beside the findings, at the end, where it is looked for.
+std::string shortfalls_text(const std::vector<std::string>& shortfalls) {
+    std::string out;
+    for (const std::string& text : shortfalls) {
+        add_line(out, "but", printable(text));
+    }
     return out;
 }
 
@@ -354,7 +254,9 @@ Exit run_probe_run(const RunOptions& options, const Session& session) {
     if (!held) {
         return failure(held.error());
     }
-    const auto report = measure(options, *held);
+    auto report = measure(options, *held);
+    const bool may_change = report && held->mark && !options.sim;
+    const std::string change = may_change ? settle_tables(*held->mark, *report, client) : "";
     progress("");
     if (!report) {
         return failure(report.error());
@@ -362,11 +264,17 @@ Exit run_probe_run(const RunOptions& options, const Session& session) {
     head.ended_ms = wall_ms();
     head.asked_by = user_name();
     head.command = command_text(options);
-    head.tables = fmt::format("{} 0x{:016x}", held->routes.engine, held->routes.hash());
+    head.tables = fmt::format("{} 0x{:016x}{}", held->routes.engine, held->routes.hash(),
+                              change.empty() ? "" : ", not the same throughout");
+    std::vector<std::string> shortfalls = probe_shortfalls(*report);
+    if (!change.empty()) {
+        shortfalls.insert(shortfalls.begin(), change);
+    }
     Json told = Json::parse(probe::to_json(held->subject.topology, *report)
                                 .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     Json run = probe_run_json(head, told);
     told["tables"] = head.tables;
+    told["shortfalls"] = shortfalls;
     if (!options.no_store) {
         const auto stored = store_probe_run(client, head, run);
         if (stored) {
@@ -376,8 +284,10 @@ Exit run_probe_run(const RunOptions& options, const Session& session) {
             complain(fmt::format("the run is not stored: {}", stored.error().message));
         }
     }
-    const bool is_fine = report->findings.empty() && !is_incomplete(*report);
-    return show(session, told, probe_run_text(run, options.list, options.list) + audit_text(told["read"]),
+    const bool is_fine = report->findings.empty() && shortfalls.empty();
+    return show(session, told,
+                probe_run_text(run, options.list, options.list) + audit_text(told["read"]) +
+                    shortfalls_text(shortfalls),
                 is_fine ? Exit::ok : Exit::finding);
 }
 
@@ -437,9 +347,8 @@ void add_probe_run_command(CLI::App& probe, Action& chosen) {
     run->add_option("--list", options->list, "How many findings and flows are listed; --json has all")
         ->capture_default_str();
     run->footer(
-        "Only Gets are sent to the fabric. Ctrl-C: what was measured. Exit code 1: findings, or flows that "
-        "could not "
-        "be run.\n\n"
+        "Only Gets are sent to the fabric. Ctrl-C: what was measured. Exit code 1: findings; flows that "
+        "could not be run, or went another way; tables that could not be read, or changed meanwhile.\n\n"
         "Examples:\n  ibfabric probe run --key probe.key\n"
         "  ibfabric probe run --no-traffic\n"
         "  ibfabric probe run --hosts job.txt --key probe.key --size 1048576 --seconds 5 --rounds 3\n"

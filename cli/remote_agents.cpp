@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <initializer_list>
 #include <list>
 #include <optional>
 #include <thread>
@@ -26,6 +27,15 @@ const probe::PortDescription* port_with(const probe::Description& description, m
         }
     }
     return nullptr;
+}
+
+/// 0 is no limit, and what is left where there is none.
+std::uint64_t least_limit(std::initializer_list<std::uint64_t> limits) {
+    std::uint64_t least = 0;
+    for (const std::uint64_t limit : limits) {
+        least = limit != 0 && (least == 0 || limit < least) ? limit : least;
+    }
+    return least;
 }
 
 }  // namespace
@@ -98,7 +108,7 @@ base::Result<RemoteAgents::End> RemoteAgents::open_end(EndPortIndex index, FlowR
                         "--agents says where each host's agent is",
                         address, end.lids.base, end.name));
     }
-    End out{std::move(*endpoint), {}};
+    End out{std::move(*endpoint), {}, description->limits.bits_per_second};
     out.way.device = port->device;
     out.way.port = port->port;
     return out;
@@ -119,8 +129,11 @@ FlowResult RemoteAgents::run_one(const FlowOrder& order, const probe::TestSpec& 
     if (target.switch_index != routing::kNoIndex) {
         to->way.sl = mad::Sl{routes_.sl(routing::SwitchIndex{target.switch_index}, *to->way.dlid)};
     }
+    probe::TestSpec own = spec;
+    own.bits_per_second = least_limit({spec.bits_per_second, from->bits_per_second, to->bits_per_second});
+    result.bits_per_second = own.bits_per_second == spec.bits_per_second ? 0 : own.bits_per_second;
     auto outcome = probe::run_pair(
-        *from->endpoint, *to->endpoint, spec, from->way, to->way, [](const probe::Progress&) {},
+        *from->endpoint, *to->endpoint, own, from->way, to->way, [](const probe::Progress&) {},
         std::move(stop));
     if (!outcome) {
         result.text = outcome.error().message;

@@ -3,7 +3,8 @@
 // Each flow takes two connections for as long as it lasts: to the sender's agent and to the receiver's. An
 // agent does one test at a time, so flows whose hosts are in use wait, and others go first; `parallel` bounds
 // how many are under way. An agent that cannot be reached is said once to be silent, and what else would need
-// it does not wait for it again.
+// it does not wait for it again. A flow is held to
+// the rates that its agents allow.
 #pragma once
 
 #include <functional>
@@ -45,6 +46,7 @@ private:
     struct End {
         std::unique_ptr<probe::RemoteEndpoint> endpoint;
         probe::Way way;
+        std::uint64_t bits_per_second = 0;  ///< the agent allows no more; 0: no limit
     };
     [[nodiscard]] base::Result<End> open_end(routing::EndPortIndex index, probe::FlowResult& result);
 

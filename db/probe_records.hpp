@@ -58,7 +58,8 @@ struct ProbeFlow {
 struct ProbeFinding {
     std::uint64_t number = 0;
     std::string kind;
-    ProbeEnd at;  ///< switch and port, or a host's
+    ProbeEnd at;     ///< switch and port, or a host's
+    mad::Lid lid{};  ///< of a wrong table entry; else none
     std::string text;
 };
 

@@ -29,7 +29,7 @@ auto flow_columns(auto& flow) {
 }
 auto finding_columns(auto& finding) {
     return std::tie(finding.number, finding.kind, finding.at.guid, finding.at.port, finding.at.name,
-                    finding.text);
+                    finding.lid, finding.text);
 }
 
 template <class Columns>
@@ -60,7 +60,7 @@ void write_rows(Sql& sql, std::uint64_t run, const ProbePut& put, Held held) {
         std::apply([&](const auto&... column) { flow.run(run, column...); },
                    flow_columns(std::as_const(row)));
     }
-    Statement finding(sql, "INSERT INTO probe_finding VALUES (?, ?, ?, ?, ?, ?, ?)");
+    Statement finding(sql, "INSERT INTO probe_finding VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
     for (ProbeFinding row : put.findings) {
         row.number = ++held.findings;
         std::apply([&](const auto&... column) { finding.run(run, column...); },
@@ -197,7 +197,7 @@ Result<std::vector<ProbeFinding>> ProbeReader::findings(std::uint64_t run, std::
                                                         std::uint64_t limit) const {
     return read_rows<ProbeFinding>(
         path_,
-        "SELECT number, kind, guid, port, name, text FROM probe_finding WHERE run = ? AND number > ? "
+        "SELECT number, kind, guid, port, name, lid, text FROM probe_finding WHERE run = ? AND number > ? "
         "ORDER BY number LIMIT ?",
         [](ProbeFinding& finding) { return finding_columns(finding); }, run, after, limit);
 }

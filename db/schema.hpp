@@ -81,7 +81,7 @@ CREATE TABLE probe_flow (run INTEGER NOT NULL, number INTEGER NOT NULL, round IN
     bits_per_second INTEGER NOT NULL, bytes INTEGER NOT NULL, errors INTEGER NOT NULL, text TEXT NOT NULL,
     PRIMARY KEY (run, number)) STRICT, WITHOUT ROWID;
 CREATE TABLE probe_finding (run INTEGER NOT NULL, number INTEGER NOT NULL, kind TEXT NOT NULL,
-    guid INTEGER NOT NULL, port INTEGER NOT NULL, name TEXT NOT NULL, text TEXT NOT NULL,
+    guid INTEGER NOT NULL, port INTEGER NOT NULL, name TEXT NOT NULL, lid INTEGER NOT NULL, text TEXT NOT NULL,
     PRIMARY KEY (run, number)) STRICT, WITHOUT ROWID;
 CREATE VIEW probe_runs AS SELECT id, strftime('%Y-%m-%dT%H:%M:%fZ', begun_ms / 1000.0, 'unixepoch') AS begun,
     CASE ended_ms WHEN 0 THEN NULL ELSE strftime('%Y-%m-%dT%H:%M:%fZ', ended_ms / 1000.0, 'unixepoch') END AS ended,
@@ -90,7 +90,7 @@ CREATE VIEW probe_runs AS SELECT id, strftime('%Y-%m-%dT%H:%M:%fZ', begun_ms / 1
 CREATE VIEW probe_flows AS SELECT run, number, round, printf('0x%016x', from_guid) AS from_guid, from_port, from_name,
     printf('0x%016x', to_guid) AS to_guid, to_port, to_name, lid, verdict, p50_ns, p99_ns, max_ns, bits_per_second,
     bytes, errors, text FROM probe_flow;
-CREATE VIEW probe_findings AS SELECT run, number, kind, printf('0x%016x', guid) AS guid, port, name, text
+CREATE VIEW probe_findings AS SELECT run, number, kind, printf('0x%016x', guid) AS guid, port, name, lid, text
     FROM probe_finding;
 )",
 };

@@ -157,6 +157,21 @@ Readiness wait_for(int fd, short events, Instant deadline, const std::vector<int
     }
 }
 
+// ---- connecting
+
+int connect_to_any(const addrinfo* addresses, Instant deadline) {
+    int left = 0;
+    for (const addrinfo* one = addresses; one != nullptr; one = one->ai_next) {
+        ++left;
+    }
+    int fd = -EHOSTUNREACH;
+    for (const addrinfo* one = addresses; one != nullptr && fd < 0; one = one->ai_next, --left) {
+        const Instant now = base::monotonic_now();
+        fd = connect_to(*one, now + std::max(base::Duration::zero(), deadline - now) / left);
+    }
+    return fd;
+}
+
 // ---- listening
 
 Result<Listener> Listener::open(const HostPort& where) {
@@ -265,10 +280,7 @@ Result<TlsStream> TlsStream::connect(const HostPort& where, const std::shared_pt
     if (!found) {
         return tl::unexpected(found.error());
     }
-    int fd = -EHOSTUNREACH;
-    for (const addrinfo* one = found->get(); one != nullptr && fd < 0; one = one->ai_next) {
-        fd = connect_to(*one, deadline);
-    }
+    const int fd = connect_to_any(found->get(), deadline);
     if (fd < 0) {
         return base::fail(ErrorKind::unavailable,
                           fmt::format("{}: {}{}", where.text(), std::strerror(-fd), remedy_of(-fd)));

@@ -17,6 +17,8 @@
 #include "net/address.hpp"
 #include "net/tls.hpp"
 
+struct addrinfo;
+
 namespace ibf::net {
 
 /// An eventfd: wakes whoever waits in a call of a TlsStream. Any thread, and signal handlers.
@@ -38,6 +40,10 @@ enum class Readiness : std::uint8_t { ready, woken, timeout };
 /// Waits for poll's `events` on `fd`, for any of `wakers` to become readable, or for the deadline.
 [[nodiscard]] Readiness wait_for(int fd, short events, base::Instant deadline,
                                  const std::vector<int>& wakers = {});
+
+/// A socket that is connected to the first of these addresses that answers, or an errno below zero. What time
+/// is left is shared by the addresses that are left, so that a silent one does not hide the others.
+[[nodiscard]] int connect_to_any(const addrinfo* addresses, base::Instant deadline);
 
 /// A listening socket.
 class Listener {

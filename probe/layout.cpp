@@ -1,6 +1,7 @@
 #include "probe/layout.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include <fmt/format.h>
 
@@ -16,7 +17,9 @@ constexpr std::uint64_t kCheckedWhole = 4096;  ///< messages up to here are all 
 constexpr std::uint64_t kPingBytes = 4U << 20U;
 constexpr std::uint32_t kPingReceivesMost = 16;  ///< an echo holds its slot until it is acknowledged
 constexpr std::uint32_t kUdReceives = 16;        ///< late answers come too
-constexpr std::uint32_t kMarkStep = 256;         ///< the smallest MTU: each packet leaves a trace
+constexpr std::chrono::milliseconds kUdPatienceLeast{1};
+constexpr std::chrono::seconds kUdPatienceForEver{1};
+constexpr std::uint32_t kMarkStep = 256;  ///< the smallest MTU: each packet leaves a trace
 
 std::uint32_t clamped(std::uint64_t value, std::uint64_t least, std::uint64_t most) {
     return static_cast<std::uint32_t>(std::clamp(value, least, std::max(least, most)));
@@ -83,6 +86,31 @@ base::Result<void> check_spec(const TestSpec& spec) {
                                  spec.message_bytes));
     }
     return {};
+}
+
+base::Result<void> check_way(const TestSpec& spec, const Way& way) {
+    if (spec.use_cm && (way.dlid || way.sl != mad::Sl{} || way.path_bits != 0 || way.pkey_index != 0)) {
+        return base::fail(base::ErrorKind::usage,
+                          "with --cm the path is librdmacm's: leave out the LID, SL, path bits and P_Key");
+    }
+    return {};
+}
+
+std::uint64_t octets_on_wire(std::uint64_t message_bytes, std::uint32_t mtu_bytes) {
+    const std::uint64_t packets = message_bytes == 0 ? 1 : (message_bytes + mtu_bytes - 1) / mtu_bytes;
+    return message_bytes + packets * kPacketOverhead;
+}
+
+base::Duration ud_patience(const TestSpec& spec) {
+    if (spec.ack_timeout == 0) {
+        return kUdPatienceForEver;
+    }
+    const base::Duration each = std::chrono::nanoseconds{4096LL << spec.ack_timeout};
+    return std::max<base::Duration>(kUdPatienceLeast, each * (spec.retries + 1));
+}
+
+std::uint8_t agreed_reads(std::uint8_t ours, std::uint8_t theirs) {
+    return theirs == 0 ? ours : std::min(ours, theirs);
 }
 
 base::Result<Layout> layout_of(const TestSpec& spec, Side side) {

@@ -1,4 +1,4 @@
-// DOC: which message carries what, and where it lies.
+// DOC: which message carries what, where it lies, and what it takes on the wire.
 //
 // Both sides compute this from the TestSpec alone, so that nothing but addresses has to be told.
 //
@@ -8,7 +8,8 @@
 // to each 17th, since one processor cannot check what a port can carry. Those land in slots of their own,
 // which stay untouched until they were compared, and all others in one slot that nobody looks at. Ping and ud
 // compare all; so does the target of a write, which looks once, in the end, at a slot for each pattern of
-// each queue pair.
+// each queue pair: what lies there then. A write that was damaged, and written over by a later one of the
+// same pattern, is not seen.
 //
 // Of large messages fewer are in flight than the spec's depth: 32 MiB of all queue pairs together, and of
 // each two at least (one above 64 MiB). More hides no latency, and all of it has to arrive after the time is
@@ -32,6 +33,20 @@ inline constexpr std::uint32_t kGrhBytes = 40;  ///< in front of what UD receive
 
 /// Whether each value is one that the specification of the test allows. Errors: usage.
 [[nodiscard]] base::Result<void> check_spec(const TestSpec& spec);
+/// Whether the way leaves to librdmacm what is its own to choose. Errors: usage.
+[[nodiscard]] base::Result<void> check_way(const TestSpec& spec, const Way& way);
+
+/// What a packet has beside its payload, at most: of RoCE v2 preamble and gap (20), Ethernet with a VLAN and
+/// FCS (22), IPv6 (40), UDP (8), BTH (12), RETH (16) and ICRC (4). InfiniBand with a GRH has 82. One number,
+/// the largest, so that a cap is a cap whatever the port and whichever header the adapter takes.
+inline constexpr std::uint64_t kPacketOverhead = 122;
+/// What a rate is charged for a message: payload, and the headers of its packets.
+[[nodiscard]] std::uint64_t octets_on_wire(std::uint64_t message_bytes, std::uint32_t mtu_bytes);
+/// How long the answer to a ud message is waited for: as long as a connection would, 1 s where that would be
+/// for ever, and never below 1 ms, since nobody may be there, and the next one follows at once.
+[[nodiscard]] base::Duration ud_patience(const TestSpec& spec);
+/// RDMA reads under way at once: what our adapter asks and what the other one answers (0: it did not tell).
+[[nodiscard]] std::uint8_t agreed_reads(std::uint8_t ours, std::uint8_t theirs);
 
 struct Layout {
     std::uint64_t message_bytes = 0;

@@ -16,7 +16,9 @@ namespace {
 using base::ErrorKind;
 using base::Result;
 
-constexpr int kNestedMax = 8;  ///< a peer that nests deeper means no message of ours
+constexpr std::uint32_t kGeneralServices = 1;      ///< QP1; 0 says that librdmacm has the number
+constexpr std::uint32_t kQueuePairMax = 0xFFFFFE;  ///< 0xFFFFFF stands for those of a multicast group
+constexpr int kNestedMax = 8;                      ///< a peer that nests deeper means no message of ours
 
 std::string cut(const std::string& text, std::size_t most = kTextMax) {
     std::size_t length = std::min(text.size(), most);
@@ -83,6 +85,13 @@ GidOctets gid_octets(const mad::Gid& gid) {
     return octets;
 }
 
+/// Multicast, also as IPv4 has it in a GID of RoCE, with its broadcast address.
+bool is_of_many(const GidOctets& octets) {
+    constexpr GidOctets kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+    const bool is_mapped = std::equal(octets.begin(), octets.begin() + 12, kMapped.begin());
+    return octets[0] == 0xFF || (is_mapped && octets[12] >= 224);
+}
+
 Json counts_json(const std::map<std::string, std::uint64_t>& counts) {
     Json out = Json::object();
     for (const auto& [name, count] : counts) {
@@ -91,6 +100,28 @@ Json counts_json(const std::map<std::string, std::uint64_t>& counts) {
         }
     }
     return out;
+}
+
+constexpr std::size_t kDoubtsMax = 64;  ///< sentences are long, and a frame has an end
+
+Json sentences_json(const std::vector<std::string>& sentences) {
+    Json out = Json::array();
+    for (const std::string& sentence : sentences) {
+        if (out.size() < kDoubtsMax) {
+            out.push_back(cut(sentence, kSentenceMax));
+        }
+    }
+    return out;
+}
+
+void take_sentences(Fields& fields, std::string_view field, std::vector<std::string>& sentences) {
+    fields.each(field, kDoubtsMax, [&](const Json& one) -> std::string {
+        if (!one.is_string() || one.get_ref<const std::string&>().size() > kSentenceMax) {
+            return fmt::format("is no text of at most {} octets", kSentenceMax);
+        }
+        sentences.push_back(one.get<std::string>());
+        return {};
+    });
 }
 
 void take_counts(Fields& fields, std::string_view field, std::map<std::string, std::uint64_t>& counts) {
@@ -361,8 +392,9 @@ Result<Way> way_from(const Json& json) {
         fields.number("gid_index", *way.gid_index);
     }
     if (fields.has("dlid")) {
-        way.dlid = mad::Lid{};
-        fields.strong("dlid", *way.dlid);
+        std::uint16_t dlid = 0;
+        fields.number("dlid", dlid, 1, mad::kLidUnicastMax);
+        way.dlid = mad::Lid{dlid};
     }
     return fields.result(std::move(way));
 }
@@ -381,21 +413,26 @@ Json json_of(const EndpointAddress& address) {
             {"memory_bytes", address.memory_bytes},
             {"memory_key", address.memory_key},
             {"q_key", address.q_key},
+            {"reads_in", address.reads_in},
             {"cm_host", cut(address.cm_host)},
             {"cm_port", address.cm_port},
             {"device", cut(address.device)}};
 }
 
 Result<EndpointAddress> address_from(const Json& json) {
-    constexpr std::uint32_t kNumberMax = 0xFFFFFF;  // QPN and PSN have 24 bits
+    constexpr std::uint32_t kSequenceMax = 0xFFFFFF;  // 24 bits
+    constexpr std::uint32_t kQKeyMax = 0x7FFFFFFF;    // those above are of privileged consumers (IBA 10.2.5)
     Fields fields(json);
     EndpointAddress address;
     take_name(fields, "layer", kLayers, address.layer);
-    fields.strong("lid", address.lid);
+    fields.strong("lid", address.lid, mad::kLidUnicastMax);
     std::string gid;
     fields.text("gid", gid);
     if (const auto parsed = mad::parse_gid(gid)) {
         address.gid = gid_octets(*parsed);
+        if (is_of_many(address.gid)) {
+            fields.blame("gid", fmt::format("{} is of more than one port", gid));
+        }
     } else if (fields.has("gid")) {
         fields.blame("gid", parsed.error().message);
     }
@@ -403,15 +440,19 @@ Result<EndpointAddress> address_from(const Json& json) {
     fields.each("queue_pairs", kQueuePairsMax, [&](const Json& one) {
         Fields entry(one);
         QueuePairAddress pair;
-        entry.number("number", pair.number, 0, kNumberMax);
-        entry.number("packet_sequence", pair.packet_sequence, 0, kNumberMax);
+        entry.number("number", pair.number, 0, kQueuePairMax);
+        entry.number("packet_sequence", pair.packet_sequence, 0, kSequenceMax);
+        if (pair.number == kGeneralServices) {
+            entry.blame("number", "1 is of the general services");
+        }
         address.queue_pairs.push_back(pair);
         return entry.trouble();
     });
     fields.number("memory", address.memory);
     fields.number("memory_bytes", address.memory_bytes);
     fields.number("memory_key", address.memory_key);
-    fields.number("q_key", address.q_key);
+    fields.number("q_key", address.q_key, 0, kQKeyMax);
+    fields.number("reads_in", address.reads_in);
     fields.text("cm_host", address.cm_host);
     fields.number("cm_port", address.cm_port);
     fields.text("device", address.device);
@@ -473,7 +514,8 @@ Json json_of(const Outcome& outcome) {
             {"failure", cut(outcome.failure)},
             {"failure_text", cut(outcome.failure_text, kSentenceMax)},
             {"errors", counts_json(outcome.errors)},
-            {"counters", counts_json(outcome.counters)}};
+            {"counters", counts_json(outcome.counters)},
+            {"doubts", sentences_json(outcome.doubts)}};
 }
 
 Result<Outcome> outcome_from(const Json& json) {
@@ -493,6 +535,7 @@ Result<Outcome> outcome_from(const Json& json) {
     fields.text("failure_text", outcome.failure_text, kSentenceMax);
     take_counts(fields, "errors", outcome.errors);
     take_counts(fields, "counters", outcome.counters);
+    take_sentences(fields, "doubts", outcome.doubts);
     return fields.result(std::move(outcome));
 }
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -21,6 +22,8 @@ namespace ibf::probe {
 namespace {
 
 constexpr std::uint32_t kStatisticsMost = 65536;
+constexpr std::chrono::milliseconds kTick{10};  ///< of the slowest kernel: it counts the time in ticks
+constexpr std::chrono::milliseconds kKeptMost{500};
 constexpr std::uint64_t kMax32 = 0xFFFFFFFF;
 
 struct Width {
@@ -151,6 +154,17 @@ Counters read_port_counters(const std::string& device, std::uint8_t port, const 
         read_ethtool(netdev, counters);
     }
     return counters;
+}
+
+base::Duration counters_kept_for(const std::string& device, std::uint8_t port, const std::string& root) {
+    std::ifstream file(std::filesystem::path(root) / device / "ports" / std::to_string(port) /
+                       "hw_counters/lifespan");
+    std::uint64_t kept = 0;
+    if (!(file >> kept) || kept == 0) {
+        return {};
+    }
+    const auto most = static_cast<std::uint64_t>((kKeptMost - kTick).count());
+    return kTick + std::chrono::milliseconds{std::min(kept, most)};
 }
 
 CounterRise difference(const Counters& before, const Counters& after) {

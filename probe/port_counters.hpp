@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/time.hpp"
+
 namespace ibf::probe {
 
 using Counters = std::map<std::string, std::uint64_t>;
@@ -23,6 +25,11 @@ using Counters = std::map<std::string, std::uint64_t>;
 [[nodiscard]] Counters read_port_counters(const std::string& device, std::uint8_t port,
                                           const std::string& netdev = {},
                                           const std::string& root = "/sys/class/infiniband");
+
+/// How long the kernel may tell again what it read once (hw_counters/lifespan), and a tick; at most 0.5 s,
+/// since an administrator may set anything. 0: it keeps nothing.
+[[nodiscard]] base::Duration counters_kept_for(const std::string& device, std::uint8_t port,
+                                               const std::string& root = "/sys/class/infiniband");
 
 struct CounterRise {
     Counters risen;  ///< those that did, by how much

@@ -52,11 +52,13 @@ struct TestSpec {
     std::uint8_t rnr_retries = 7;       ///< 0 to 7; 7: for ever
     std::uint8_t rnr_timer = 12;        ///< IBA table 45: 12 is 0.64 ms
     bool use_cm = false;                ///< connected by librdmacm
-    bool check_payload = true;          ///< what arrives is compared with what was sent (CRC32C)
-    bool huge_pages = true;             ///< where there are some
+    bool check_payload = true;  ///< what arrives is compared with what was sent: which, layout.hpp says
+    bool huge_pages = true;     ///< where there are some
 };
 
-/// Where on a host, and by which way. Empty or zero: chosen, or as the path record says.
+/// Where on a host, and by which way. Empty or zero: chosen. Nobody asks the subnet administration: without a
+/// word it is the peer's LID, SL 0 and the smaller MTU, and on a fabric whose paths have other SLs (QoS, a
+/// routing that breaks cycles by SLs) the holder has to say which.
 struct Way {
     std::string device{};   ///< "mlx5_0"; empty: the first with an active port
     std::uint8_t port = 0;  ///< 0: the first active one
@@ -86,6 +88,7 @@ struct EndpointAddress {
     std::uint64_t memory_bytes = 0;
     std::uint32_t memory_key = 0;  ///< rkey
     std::uint32_t q_key = 0;       ///< of ud
+    std::uint8_t reads_in = 0;     ///< RDMA reads that a queue pair answers at once; 0: it does not tell
     std::string cm_host{};         ///< with use_cm: where the target listens
     std::uint16_t cm_port = 0;
     std::string device{};  ///< for people: "mlx5_0/1"
@@ -110,6 +113,9 @@ struct Outcome {
     /// Completions by status, as verbs words ("transport retry counter exceeded").
     std::map<std::string, std::uint64_t> errors{};
     std::map<std::string, std::uint64_t> counters{};  ///< of the port, risen meanwhile (port_counters.hpp)
+    /// Sentences: which counter's rise is not to be trusted (wrapped, stuck at its maximum, cleared
+    /// meanwhile).
+    std::vector<std::string> doubts{};
 };
 
 /// Words of Outcome::failure.

@@ -142,6 +142,7 @@ db::ProbeFinding parse_finding(Judge judge) {
     db::ProbeFinding finding;
     finding.kind = judge.text("kind", kNameBytesMax);
     finding.at = judge.end_here();
+    finding.lid = mad::Lid{static_cast<std::uint16_t>(judge.number("lid", mad::kLidUnicastMax))};
     finding.text = judge.text("text", kSentenceBytesMax);
     return finding;
 }
@@ -250,6 +251,7 @@ Json probe_flow_row(const db::ProbeFlow& flow) {
 Json probe_finding_row(const db::ProbeFinding& finding) {
     Json row{{"number", finding.number}, {"kind", finding.kind}};
     row.update(end_row(finding.at));
+    row["lid"] = finding.lid == mad::kLidNone ? Json(nullptr) : Json(finding.lid.value());
     row["text"] = finding.text;
     return row;
 }

@@ -13,8 +13,15 @@ using base::ErrorKind;
 using base::Result;
 
 Result<Way> allowed_way(const AgentLimits& limits, const std::vector<std::string>& devices,
-                        const TestSpec& spec, const Way& way) {
+                        const Prepare& asked) {
+    const TestSpec& spec = asked.spec;
+    const Way& way = asked.way;
     const auto refuse = [](std::string text) { return base::fail(ErrorKind::refused, std::move(text)); };
+    if (spec.test == Test::read && asked.side == Side::target && limits.bits_per_second != 0) {
+        return refuse(
+            "it has a limit of the rate, and its adapter answers reads as fast as they are asked for: use "
+            "another test, or let this host read (limits.bits_per_second)");
+    }
     if (spec.duration > std::chrono::seconds{limits.seconds}) {
         return refuse(fmt::format("a run of {} is longer than it allows: at most {} s (limits.seconds)",
                                   base::format_duration(spec.duration), limits.seconds));
@@ -41,6 +48,15 @@ Result<Way> allowed_way(const AgentLimits& limits, const std::vector<std::string
                                   base::quote(way.device), fmt::join(devices, ", ")));
     }
     return taken;
+}
+
+Result<void> allowed_peer(const TestSpec& spec, const EndpointAddress& peer) {
+    const bool has_nameless = std::any_of(peer.queue_pairs.begin(), peer.queue_pairs.end(),
+                                          [](const QueuePairAddress& pair) { return pair.number == 0; });
+    if (has_nameless && !spec.use_cm) {
+        return base::fail(ErrorKind::refused, "it sends to no queue pair 0, which is the subnet manager's");
+    }
+    return {};
 }
 
 Outcome ended_by_limit(Outcome outcome, const AgentLimits& limits, const std::string& host) {

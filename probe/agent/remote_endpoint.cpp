@@ -2,11 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "probe/agent/limits.hpp"
 #include "probe/agent/line.hpp"
 
 namespace ibf::probe {
@@ -15,12 +17,10 @@ namespace {
 using base::ErrorKind;
 using base::Result;
 
-constexpr std::chrono::seconds kEndMax{15};  ///< from Stop to Ended
-
 class AgentsEndpoint : public RemoteEndpoint {
 public:
-    AgentsEndpoint(Line&& line, std::string host, std::string run)
-        : line_(std::move(line)), host_(std::move(host)), run_(std::move(run)) {}
+    AgentsEndpoint(Line&& line, std::string host, std::string run, const Patience& patience)
+        : line_(std::move(line)), host_(std::move(host)), run_(std::move(run)), patience_(patience) {}
     ~AgentsEndpoint() override { AgentsEndpoint::release(); }
 
     Result<void> greet(const Hello& own);
@@ -28,19 +28,26 @@ public:
     [[nodiscard]] const Hello& agent() const override { return agent_; }
     [[nodiscard]] std::string name() const override { return host_; }
     [[nodiscard]] Result<Description> describe() override {
-        return ask<Description>(Describe{}, kSilenceMax);
+        auto description = ask<Description>(Describe{}, kSilenceMax);
+        if (description) {
+            allowed_ = std::min<base::Duration>(std::chrono::seconds{description->limits.seconds}, allowed_);
+        }
+        return description;
     }
 
     [[nodiscard]] Result<EndpointAddress> prepare(const TestSpec& spec, Side side, const Way& way) override {
-        auto prepared = ask<Prepared>(Prepare{run_, spec, side, way}, kAnswerMax);
+        auto prepared = ask<Prepared>(Prepare{run_, spec, side, way}, patience_.answer);
         if (!prepared) {
             return tl::unexpected(prepared.error());
         }
         is_prepared_ = true;
+        // A target goes on for as long as its initiator does.
+        const bool has_end = side == Side::initiator && spec.duration > base::Duration::zero();
+        longest_ = has_end ? std::min(spec.duration, allowed_) : allowed_;
         return std::move(prepared->address);
     }
     [[nodiscard]] Result<void> connect(const EndpointAddress& peer) override {
-        return ask<Connected>(Connect{peer}, kAnswerMax).map([](const Connected&) {});
+        return ask<Connected>(Connect{peer}, patience_.answer).map([](const Connected&) {});
     }
     [[nodiscard]] Result<Outcome> run(const std::function<void(const Progress&)>& progress,
                                       std::stop_token stop) override;
@@ -53,14 +60,17 @@ public:
 
 private:
     template <class Answer>
-    Result<Answer> ask(const Message& question, std::chrono::seconds patience);
+    Result<Answer> ask(const Message& question, std::chrono::milliseconds patience);
     [[nodiscard]] base::Error broken(const base::Error& error);
     [[nodiscard]] Outcome lost(const Progress& last, const std::string& why) const;
 
     Line line_;
     std::string host_;
     std::string run_;
+    const Patience patience_;
     Hello agent_;
+    base::Duration allowed_ = kDurationMax;  ///< of a run, as the agent has told
+    base::Duration longest_ = kDurationMax;  ///< what is prepared takes
     bool is_prepared_ = false;
     bool is_broken_ = false;
 };
@@ -72,7 +82,7 @@ base::Error AgentsEndpoint::broken(const base::Error& error) {
 }
 
 template <class Answer>
-Result<Answer> AgentsEndpoint::ask(const Message& question, std::chrono::seconds patience) {
+Result<Answer> AgentsEndpoint::ask(const Message& question, std::chrono::milliseconds patience) {
     if (is_broken_) {
         return base::fail(ErrorKind::unavailable,
                           fmt::format("{}: the connection to its agent is gone", host_));
@@ -86,11 +96,15 @@ Result<Answer> AgentsEndpoint::ask(const Message& question, std::chrono::seconds
         if (!arrival) {
             return tl::unexpected(broken(arrival.error()));
         }
-        if (!arrival->message) {
+        const bool is_late =
+            arrival->message &&
+            (std::holds_alternative<ProgressTold>(*arrival->message) ||
+             std::holds_alternative<Ended>(*arrival->message));  // of a run that is being released
+        if (!arrival->message || (is_late && base::monotonic_now() > deadline)) {
             is_broken_ = true;
             return base::fail(ErrorKind::unavailable,
-                              fmt::format("{}: its agent did not answer '{}' within {} s", host_,
-                                          name_of(question), patience.count()));
+                              fmt::format("{}: its agent did not answer '{}' within {}", host_,
+                                          name_of(question), base::format_duration(patience)));
         }
         if (auto* answer = std::get_if<Answer>(&*arrival->message)) {
             return std::move(*answer);
@@ -98,9 +112,6 @@ Result<Answer> AgentsEndpoint::ask(const Message& question, std::chrono::seconds
         if (const auto* refused = std::get_if<Refused>(&*arrival->message)) {
             return base::fail(kind_of(*refused), fmt::format("{}: {}", host_, refused->text));
         }
-        const bool is_late =
-            std::holds_alternative<ProgressTold>(*arrival->message) ||
-            std::holds_alternative<Ended>(*arrival->message);  // of a run that is being released
         if (!is_late) {
             is_broken_ = true;
             return base::fail(ErrorKind::parse, fmt::format("{}: its agent answers '{}' with '{}'", host_,
@@ -151,8 +162,19 @@ Result<Outcome> AgentsEndpoint::run(const std::function<void(const Progress&)>& 
         return lost(last, "the connection to its agent broke: " + sent.error().message);
     }
     base::Instant heard = base::monotonic_now();
-    base::Instant end = base::Instant::max();
+    base::Instant end = heard + longest_ + kLimitGrace + patience_.over;
+    bool was_told = false;  // to stop
     while (true) {
+        const base::Instant now = base::monotonic_now();
+        if (!was_told && (stop.stop_requested() || now > end)) {
+            was_told = true;
+            end = now + patience_.end;
+            static_cast<void>(line_.send(Stop{}));  // a broken connection is told by the next receive
+        }
+        if (now > end) {
+            is_broken_ = true;
+            return lost(last, "its agent does not end the test");
+        }
         auto arrival = line_.receive(std::min(heard + kSilenceMax, end), {stopping.fd()});
         if (!arrival) {
             is_broken_ = true;
@@ -160,9 +182,10 @@ Result<Outcome> AgentsEndpoint::run(const std::function<void(const Progress&)>& 
         }
         if (arrival->readiness == net::Readiness::woken) {
             stopping.clear();
-            end = base::monotonic_now() + kEndMax;
-            static_cast<void>(line_.send(Stop{}));  // a broken connection is told by the next receive
             continue;
+        }
+        if (!arrival->message && base::monotonic_now() < heard + kSilenceMax) {
+            continue;  // it is the end that has come
         }
         if (!arrival->message) {
             is_broken_ = true;
@@ -183,10 +206,6 @@ Result<Outcome> AgentsEndpoint::run(const std::function<void(const Progress&)>& 
             return lost(last,
                         fmt::format("its agent says '{}' while a test runs", name_of(*arrival->message)));
         }
-        if (heard > end) {
-            is_broken_ = true;
-            return lost(last, "its agent does not end the test");
-        }
     }
 }
 
@@ -199,7 +218,8 @@ std::string own_host() {
 
 Result<std::unique_ptr<RemoteEndpoint>> connect_agent(const net::HostPort& where,
                                                       const std::shared_ptr<const net::Tls>& tls,
-                                                      const std::string& run) {
+                                                      const std::string& run,
+                                                      const RemoteEndpoint::Patience& patience) {
     auto stream = net::TlsStream::connect(where, tls, base::monotonic_now() + RemoteEndpoint::kGreetingMax);
     if (!stream) {
         base::Error error = stream.error();
@@ -208,7 +228,7 @@ Result<std::unique_ptr<RemoteEndpoint>> connect_agent(const net::HostPort& where
         }
         return tl::unexpected(std::move(error));
     }
-    auto endpoint = std::make_unique<AgentsEndpoint>(Line(std::move(*stream)), where.host, run);
+    auto endpoint = std::make_unique<AgentsEndpoint>(Line(std::move(*stream)), where.host, run, patience);
     if (const auto greeted = endpoint->greet({kProtocolVersion, IBF_VERSION, own_host()}); !greeted) {
         return tl::unexpected(greeted.error());
     }

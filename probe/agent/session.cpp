@@ -78,6 +78,11 @@ Result<void> Session::greet(base::Instant deadline) {
 }
 
 Result<void> Session::step() {
+    // Asked first each time: a client that never stops talking must not keep the agent from its end.
+    if (net::wait_for(shared_.closing.fd(), POLLIN, base::monotonic_now()) == net::Readiness::ready) {
+        static_cast<void>(refuse(refusal::kUnavailable, "the agent is being stopped"));
+        return base::fail(ErrorKind::unavailable, "the agent ends");
+    }
     std::vector<Message> results;
     results_.drain(results);
     for (Message& result : results) {
@@ -115,10 +120,6 @@ Result<void> Session::step() {
 
 Result<void> Session::on_silence(net::Readiness readiness) {
     const base::Instant now = base::monotonic_now();
-    if (net::wait_for(shared_.closing.fd(), POLLIN, now) == net::Readiness::ready) {
-        static_cast<void>(refuse(refusal::kUnavailable, "the agent is being stopped"));
-        return base::fail(ErrorKind::unavailable, "the agent ends");
-    }
     if (readiness != net::Readiness::timeout) {
         return {};
     }
@@ -157,6 +158,9 @@ Result<void> Session::on_message(Message&& message) {
     }
     if (const auto* connect = std::get_if<Connect>(&message);
         connect != nullptr && state_ == State::prepared) {
+        if (const auto allowed = allowed_peer(spec_, connect->peer); !allowed) {
+            return refuse(refusal::kLimit, allowed.error().message);
+        }
         begin_call([this, peer = connect->peer](const std::stop_token&) -> Message {
             const auto connected = endpoint_->connect(peer);
             return connected ? Message(Connected{}) : refused_by(connected.error());
@@ -198,7 +202,7 @@ Result<void> Session::describe() {
 }
 
 Result<void> Session::on_prepare(const Prepare& prepare) {
-    const auto way = allowed_way(shared_.terms.limits, shared_.terms.devices, prepare.spec, prepare.way);
+    const auto way = allowed_way(shared_.terms.limits, shared_.terms.devices, prepare);
     if (!way) {
         return refuse(refusal::kLimit, way.error().message);
     }
@@ -208,6 +212,7 @@ Result<void> Session::on_prepare(const Prepare& prepare) {
         return refuse(refusal::kBusy, taken.error().message);
     }
     has_floor_ = true;
+    spec_ = prepare.spec;
     floor_end_ = base::monotonic_now() + std::chrono::seconds{shared_.terms.limits.seconds} + kFloorGrace;
     endpoint_ = shared_.host.make_endpoint();
     base::log(base::LogLevel::info, "{}: {} of {} bytes, as {}{}", peer_, to_string(prepare.spec.test),

@@ -60,6 +60,7 @@ private:
     Line line_;
     std::string peer_;  ///< for people: "host-3 (10.0.0.3)"
     State state_ = State::idle;
+    TestSpec spec_{};  ///< of what is prepared
     std::unique_ptr<Endpoint> endpoint_;
     base::Mailbox<Message> results_;
     std::jthread call_;

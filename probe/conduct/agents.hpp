@@ -5,6 +5,7 @@
 // outcome, not an error.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -26,6 +27,8 @@ struct FlowResult {
     bool ran = false;     ///< the figures below say something
     Outcome initiator{};  ///< side of Flow::from
     Outcome target{};
+    /// What the sender was held to, where an agent's limit is below the spec's; 0: as the spec says.
+    std::uint64_t bits_per_second = 0;
     /// The host whose agent did not answer; then nothing was sent.
     std::optional<routing::EndPortIndex> silent_agent{};
     std::string text{};  ///< where it did not run: why

@@ -119,8 +119,10 @@ public:
         }
         report_.interrupted = stop_.stop_requested();
         report_.read.switches = reader_.reached();
+        report_.read.switches_of = topology_.switches.size();
         report_.read.questions = reader_.questions();
         report_.read.unanswered = reader_.unanswered();
+        report_.read.refused = reader_.refused();
         return std::move(report_);
     }
 
@@ -137,6 +139,7 @@ private:
     }
     void look(const Scope& scope);
     void look_at_tables(const Scope& scope);
+    void look_at_ports(const Scope& scope, std::span<const CableReading> cables);
     void run_round(std::uint32_t round);
     [[nodiscard]] std::vector<Place> beside(std::span<FlowReport* const> flows) const;
 
@@ -149,7 +152,8 @@ private:
     Agents* agents_;
     const std::function<void(const ConductProgress&)>& progress_;
     std::stop_token stop_;
-    std::map<Place, std::uint32_t> running_;  ///< what links run at, in Mb/s
+    std::map<Place, std::uint32_t> running_;     ///< what links run at, in Mb/s
+    std::map<std::uint32_t, ReadShare> shares_;  ///< by SwitchIndex
     Report report_;
 };
 
@@ -161,10 +165,15 @@ void Conductor::look_at_tables(const Scope& scope) {
         tell("tables", done, scope.blocks.size());
         const std::vector<TableReading> tables = reader_.tables(blocks);
         report_.read.table_entries += tables.size() * std::uint64_t{mad::kLftBlockEntries};
+        for (const TableReading& table : tables) {
+            ++shares_[table.at.switch_index].blocks_read;
+        }
         add(judge_tables(topology_, view_, tables));
         blocks.clear();
     };
     for (const auto& [at, wanted] : scope.blocks) {
+        shares_[at].blocks = wanted.size();
+        report_.read.table_entries_of += wanted.size() * std::uint64_t{mad::kLftBlockEntries};
         for (const std::uint16_t block : wanted) {
             blocks.push_back({.switch_index = at, .block = block});
         }
@@ -188,8 +197,19 @@ void Conductor::look(const Scope& scope) {
     cables.insert(cables.end(), odd.begin(), odd.end());
     add(judge_cables(topology_, cables));
 
+    for (const std::uint32_t at : scope.switches) {
+        shares_[at].is_reached = reader_.reaches(at);
+    }
     look_at_tables(scope);
+    look_at_ports(scope, cables);
+    report_.adaptive =
+        reader_.adaptive(std::vector<std::uint32_t>(scope.switches.begin(), scope.switches.end()));
+    if (!stop_.stop_requested()) {
+        judge_unread(topology_, shares_, report_.findings);
+    }
+}
 
+void Conductor::look_at_ports(const Scope& scope, std::span<const CableReading> cables) {
     // What is asked through a cable that leads elsewhere is told by somebody else.
     std::set<Place> ports = scope.ports;
     for (const CableReading& cable : cables) {
@@ -200,12 +220,18 @@ void Conductor::look(const Scope& scope) {
     tell("ports", 0, ports.size());
     const auto infos = reader_.ports(std::vector<Place>(ports.begin(), ports.end()));
     report_.read.ports = infos.size();
+    report_.read.ports_of = ports.size();
+    for (const Place& place : ports) {
+        if (place.is_switch) {
+            ReadShare& share = shares_[place.index];
+            ++share.ports;
+            share.ports_read += infos.contains(place) ? 1U : 0U;
+        }
+    }
     for (const auto& [place, info] : infos) {
         running_[place] = mad::running_rate(info).mbps();
     }
     add(judge_links(topology_, infos));
-    report_.adaptive =
-        reader_.adaptive(std::vector<std::uint32_t>(scope.switches.begin(), scope.switches.end()));
 }
 
 /// All ports with a cable of the switches that flows and their acknowledgements pass, and both hosts.

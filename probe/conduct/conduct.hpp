@@ -3,8 +3,8 @@
 // plan_run() chooses flows (a cover of all links, or those given) and rounds. conduct() reads what the run
 // needs: cables, tables, link rates and adaptive routing of the switches on the paths (with `audit`: of all
 // of them); then, round by round, counters before, the flows, counters after, and the judgement
-// (proof/judge.hpp). It sends nothing but Gets. Whatever it cannot read is told, and nothing is concluded
-// from it.
+// (proof/judge.hpp). It sends nothing but Gets. Whatever it cannot read is told (of a switch as a finding),
+// and nothing is concluded from it.
 //
 // Both sides are interfaces: MadAsker for the fabric, Agents for the hosts; blocking, on the caller's thread.
 #pragma once

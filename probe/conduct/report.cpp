@@ -48,8 +48,9 @@ void add_figures(Json& json, const FlowReport& flow) {
     json["bits_per_second"] =
         elapsed > 0 ? static_cast<double>(outcome.bytes) * 8.0 * kNanoseconds / elapsed : 0.0;
     json["errors"] = error_count(outcome) + flow.result.target.corrupt;
-    json["failure"] = outcome.failure;
-    json["text"] = flow.result.text.empty() ? outcome.failure_text : flow.result.text;
+    const Outcome& telling = outcome.failure.empty() ? flow.result.target : outcome;
+    json["failure"] = telling.failure;
+    json["text"] = flow.result.text.empty() ? telling.failure_text : flow.result.text;
     if (outcome.latency.count() > 0) {
         json["latency"] = {{"minimum", outcome.latency.minimum()},
                            {"p50", outcome.latency.percentile(0.5)},
@@ -67,6 +68,7 @@ Json flow_json(const routing::Topology& topology, const FlowReport& flow) {
               {"verdict", to_string(flow.seen)},
               {"hops", flow.hops},
               {"proved", flow.proved},
+              {"by_one_end", flow.by_one_end},
               {"unproved", Json::array()}};
     add_figures(json, flow);
     for (const HopReport& hop : flow.unproved) {
@@ -123,9 +125,16 @@ nlohmann::json to_json(const routing::Topology& topology, const Report& report) 
                         {"pairs", cover.pairs},   {"lower_bound", cover.lower_bound},
                         {"rounds", cover.rounds}, {"rounds_run", cover.rounds_run}};
     const ReadFigures& read = report.read;
-    json["read"] = {{"switches", read.switches},   {"table_entries", read.table_entries},
-                    {"cables", read.cables},       {"ports", read.ports},
-                    {"questions", read.questions}, {"unanswered", read.unanswered}};
+    json["read"] = {{"switches", read.switches},
+                    {"switches_of", read.switches_of},
+                    {"table_entries", read.table_entries},
+                    {"table_entries_of", read.table_entries_of},
+                    {"cables", read.cables},
+                    {"ports", read.ports},
+                    {"ports_of", read.ports_of},
+                    {"questions", read.questions},
+                    {"unanswered", read.unanswered},
+                    {"refused", read.refused}};
     return json;
 }
 

@@ -12,7 +12,10 @@ std::string_view to_string(Finding::Kind kind) {
         case Finding::Kind::port_errors: return "port-errors";
         case Finding::Kind::throttled_link: return "throttled-link";
         case Finding::Kind::dead_agent: return "dead-agent";
+        case Finding::Kind::ended_early: return "ended-early";
         case Finding::Kind::dead_device: return "dead-device";
+        case Finding::Kind::not_read: return "not-read";
+        case Finding::Kind::corrupt_data: return "corrupt-data";
         case Finding::Kind::lost_traffic: return "lost-traffic";
     }
     return "unknown";

@@ -22,9 +22,14 @@ struct Finding {
         dead_link,       ///< a cable over which nothing comes, or a port that is not Active
         port_errors,     ///< error counters of `at` rose
         throttled_link,  ///< carries less than both ends could: `at` sends, `peer` receives
-        dead_agent,      ///< the probe's agent on the host `at` does not answer; `peer` is its leaf's port
-        dead_device,     ///< a switch whose management agent does not answer
-        lost_traffic,    ///< a flow died, and this is the last place that saw it; nothing else tells why
+        dead_agent,    ///< the probe's agent on the host `at` does not answer, or went away in the middle of
+                       ///< a flow; `peer` is its leaf's port
+        ended_early,   ///< the agent of `at` ended a flow before its time, or refused it: a limit of its own
+        dead_device,   ///< a switch whose management agent does not answer
+        not_read,      ///< of the switch `at` not all was read, so nothing is known of the rest
+        corrupt_data,  ///< what arrived was not what was sent: the host `at` compared it
+        lost_traffic,  ///< a flow died or lost messages, and this is the last place that saw it; nothing
+                       ///< else tells why
     };
     Kind kind{};
     Place at{};

@@ -142,6 +142,31 @@ std::vector<Finding> judge_cables(const Topology& topology, std::span<const Cabl
     return findings;
 }
 
+void judge_unread(const Topology& topology, const std::map<std::uint32_t, ReadShare>& shares,
+                  std::vector<Finding>& findings) {
+    std::set<std::uint32_t> dead;
+    for (const Finding& finding : findings) {
+        if (finding.kind == Finding::Kind::dead_device) {
+            dead.insert(finding.at.index);
+        }
+    }
+    for (const auto& [at, share] : shares) {
+        const bool is_whole =
+            share.is_reached && share.blocks_read >= share.blocks && share.ports_read >= share.ports;
+        if (is_whole || dead.contains(at)) {
+            continue;
+        }
+        const std::string what =
+            share.is_reached ? fmt::format("{} of {} blocks of its table and {} of {} ports were not read",
+                                           share.blocks - share.blocks_read, share.blocks,
+                                           share.ports - share.ports_read, share.ports)
+                             : "nothing of it was read: no way there over cables that are as they should be";
+        add_finding(findings, {.kind = Finding::Kind::not_read,
+                               .at = {.index = at},
+                               .text = fmt::format("{}: {}", topology.switches[at].name, what)});
+    }
+}
+
 std::vector<Finding> judge_links(const Topology& topology, const std::map<Place, mad::PortInfo>& infos) {
     std::vector<Finding> findings;
     for (const auto& [place, info] : infos) {

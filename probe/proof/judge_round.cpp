@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -111,6 +112,41 @@ std::uint64_t words_of(const FlowReport& flow, const TestSpec& spec) {
     return octets / 4;
 }
 
+/// An agent went away, or had a limit: what came of the flow says nothing of the fabric.
+bool is_agents_doing(const Outcome& outcome) {
+    return outcome.failure == failure::kPeerGone || outcome.failure == failure::kRefused;
+}
+
+/// Only the initiator is told that somebody said stop, and nobody said so to the target.
+bool was_ended_by_nobody(const FlowResult& result) {
+    return result.initiator.was_stopped && !result.target.was_stopped && result.initiator.failure.empty() &&
+           result.target.failure.empty();
+}
+
+bool has_failed(const Outcome& outcome) {
+    return !outcome.failure.empty() && outcome.failure != failure::kCorrupt;
+}
+
+bool has_lost(const FlowReport& flow) {
+    const Outcome& here = flow.result.initiator;
+    const Outcome& there = flow.result.target;
+    return flow.has_run && !is_agents_doing(here) && !is_agents_doing(there) &&
+           (has_failed(here) || has_failed(there) || here.lost > 0 || there.lost > 0);
+}
+
+/// "retry-exceeded (nothing was acknowledged by ...)".
+std::string loss_text(const FlowResult& result) {
+    const Outcome& here = result.initiator;
+    if (has_failed(here)) {
+        return fmt::format("{} ({})", here.failure, here.failure_text);
+    }
+    if (has_failed(result.target)) {
+        return fmt::format("{} at the target ({})", result.target.failure, result.target.failure_text);
+    }
+    const std::uint64_t lost = here.lost + result.target.lost;
+    return fmt::format("{} of {} messages were not answered", lost, here.messages + lost);
+}
+
 class RoundJudge {
 public:
     RoundJudge(const Topology& topology, const TableView& view, const TestSpec& spec,
@@ -120,9 +156,12 @@ public:
             rises_.emplace(place, rise_of(reading.before, reading.after, place));
         }
         for (const FlowReport* flow : flows) {
-            const std::vector<Hop> hops = path_of(*flow);
-            for (const Hop& hop : hops) {
-                expected_[hop.out] += flow->has_run ? words_of(*flow, spec) : 0;
+            const std::uint64_t words = flow->has_run ? words_of(*flow, spec) : 0;
+            bool is_sure = true;
+            for (const Hop& hop : path_of(*flow)) {
+                is_sure = is_sure && !is_adaptive(hop.out);
+                expected_[hop.out] += words;
+                sure_[hop.out] += is_sure ? words : 0;
             }
         }
     }
@@ -140,14 +179,16 @@ public:
         for (FlowReport* flow : flows_) {
             see_hops(*flow);
             if (flow->result.silent_agent) {
-                tell_agent(*flow, findings);
+                tell_agent(*flow->result.silent_agent, "does not answer", flow->result.text, findings);
             } else if (flow->has_run) {
+                tell_side(*flow, flow->flow.from, flow->result.initiator, findings);
+                tell_side(*flow, flow->flow.to, flow->result.target, findings);
                 find_throttle(*flow, findings);
             }
         }
         // Last, since whatever else is known on a path explains that its traffic is lost.
         for (const FlowReport* flow : flows_) {
-            if (flow->has_run && !flow->result.initiator.failure.empty()) {
+            if (has_lost(*flow)) {
                 tell_lost(*flow, findings);
             }
         }
@@ -180,9 +221,12 @@ private:
                                             place.index) != reading_.adaptive.end();
     }
     void see_hops(FlowReport& flow) const;
-    [[nodiscard]] HopReport see(const Hop& hop, std::uint64_t words) const;
+    [[nodiscard]] HopReport see(const Hop& hop, std::uint64_t words, const Hop* adaptive) const;
     [[nodiscard]] std::optional<Place> find_elsewhere(const Place& out, std::uint64_t words) const;
-    void tell_agent(const FlowReport& flow, std::vector<Finding>& findings) const;
+    void tell_agent(routing::EndPortIndex host, std::string_view what, const std::string& why,
+                    std::vector<Finding>& findings) const;
+    void tell_side(const FlowReport& flow, routing::EndPortIndex host, const Outcome& outcome,
+                   std::vector<Finding>& findings) const;
     void find_throttle(const FlowReport& flow, std::vector<Finding>& findings) const;
     void tell_lost(const FlowReport& flow, std::vector<Finding>& findings) const;
     [[nodiscard]] bool explains(const Finding& finding, const FlowReport& flow) const;
@@ -194,6 +238,7 @@ private:
     std::span<FlowReport* const> flows_;
     std::map<Place, Rise> rises_;
     std::map<Place, std::uint64_t> expected_;  ///< words out of a port, by all flows of the round
+    std::map<Place, std::uint64_t> sure_;      ///< of these: of flows that cannot have gone another way
 };
 
 /// The port of the same switch that sent as much, and nobody was to send by it.
@@ -214,23 +259,29 @@ std::optional<Place> RoundJudge::find_elsewhere(const Place& out, std::uint64_t 
     return best;
 }
 
-HopReport RoundJudge::see(const Hop& hop, std::uint64_t words) const {
+/// `adaptive`: the first hop of the flow, up to this one, out of a switch that routes adaptively.
+HopReport RoundJudge::see(const Hop& hop, std::uint64_t words, const Hop* adaptive) const {
     HopReport report{.hop = hop};
     const Rise& out = rise(hop.out);
     const Rise& in = rise(hop.in);
-    const std::uint64_t all = expected_.at(hop.out);
+    const auto both_counted = [&](std::uint64_t all) {
+        return (!out.known || out.transmit_words >= all) && (!in.known || in.receive_words >= all);
+    };
     if (words == 0) {
         report.why = "nothing was sent";
     } else if (!out.known && !in.known) {
         report.why = fmt::format("{}: {}; {}: {}", name_of(topology_, hop.out), out.why,
                                  name_of(topology_, hop.in), in.why);
-    } else if ((!out.known || out.transmit_words >= all) && (!in.known || in.receive_words >= all)) {
+    } else if (both_counted(expected_.at(hop.out))) {
         const Rise& bad = !in.errors.empty() ? in : out;
         report.seen = bad.errors.empty() ? Seen::proved : Seen::errors_rose;
         report.why = fmt::format("{}", fmt::join(bad.errors, ", "));
-    } else if (is_adaptive(hop.out)) {
+        report.by_one_end = !out.known || !in.known;
+    } else if (adaptive != nullptr) {
         report.why = fmt::format("{} routes adaptively: this is one of several ways",
-                                 node_name_of(topology_, hop.out));
+                                 node_name_of(topology_, adaptive->out));
+    } else if (both_counted(sure_.at(hop.out))) {
+        report.why = "flows of ours that pass a switch with adaptive routing may have come here or not";
     } else {
         report.seen_at = hop.out.is_switch ? find_elsewhere(hop.out, words) : std::nullopt;
         report.seen = report.seen_at ? Seen::elsewhere : Seen::not_seen;
@@ -246,28 +297,60 @@ void RoundJudge::see_hops(FlowReport& flow) const {
     const std::uint64_t words = flow.has_run ? words_of(flow, spec_) : 0;
     flow.hops = static_cast<std::uint32_t>(hops.size());
     flow.proved = 0;
+    flow.by_one_end = 0;
     flow.unproved.clear();
     flow.seen = Seen::proved;
+    const Hop* adaptive = nullptr;
     for (const Hop& hop : hops) {
-        HopReport report = see(hop, words);
+        adaptive = adaptive == nullptr && is_adaptive(hop.out) ? &hop : adaptive;
+        HopReport report = see(hop, words, adaptive);
         flow.seen = std::min(flow.seen, report.seen, [&](Seen a, Seen b) { return rank(a) < rank(b); });
         if (report.seen == Seen::proved) {
             ++flow.proved;
+            flow.by_one_end += report.by_one_end ? 1U : 0U;
         } else {
             flow.unproved.push_back(std::move(report));
         }
     }
 }
 
-void RoundJudge::tell_agent(const FlowReport& flow, std::vector<Finding>& findings) const {
-    const Place host = place_of(topology_, *flow.result.silent_agent);
-    const std::optional<Place> leaf = peer_of(topology_, host);
+void RoundJudge::tell_agent(routing::EndPortIndex host, std::string_view what, const std::string& why,
+                            std::vector<Finding>& findings) const {
+    const Place at = place_of(topology_, host);
+    const std::optional<Place> leaf = peer_of(topology_, at);
     add_finding(findings, {.kind = Finding::Kind::dead_agent,
-                           .at = host,
+                           .at = at,
                            .peer = leaf,
-                           .text = fmt::format(
-                               "{}: the probe's agent does not answer (at {}): {}", name_of(topology_, host),
-                               leaf ? name_of(topology_, *leaf) : "no switch", flow.result.text)});
+                           .text = fmt::format("{}: the probe's agent {} (at {}): {}", name_of(topology_, at),
+                                               what, leaf ? name_of(topology_, *leaf) : "no switch", why)});
+}
+
+/// What one side of a flow says of its agent and of its payload, not of the way between.
+void RoundJudge::tell_side(const FlowReport& flow, routing::EndPortIndex host, const Outcome& outcome,
+                           std::vector<Finding>& findings) const {
+    const Place at = place_of(topology_, host);
+    const auto tell = [&](Finding::Kind kind, const std::string& what) {
+        add_finding(findings, {.kind = kind,
+                               .at = at,
+                               .peer = peer_of(topology_, at),
+                               .text = fmt::format(
+                                   "{} to {}: {}", name_of(topology_, place_of(topology_, flow.flow.from)),
+                                   name_of(topology_, place_of(topology_, flow.flow.to)), what)});
+    };
+    if (outcome.failure == failure::kPeerGone) {
+        tell_agent(host, "went away in the middle of a flow", outcome.failure_text, findings);
+    } else if (outcome.failure == failure::kRefused) {
+        tell(Finding::Kind::ended_early, fmt::format("the agent of {} did not let it go on: {}",
+                                                     name_of(topology_, at), outcome.failure_text));
+    } else if (host == flow.flow.from && was_ended_by_nobody(flow.result)) {
+        tell(Finding::Kind::ended_early, "it ended before its time, and neither side says why");
+    }
+    if (outcome.corrupt > 0 || outcome.failure == failure::kCorrupt) {
+        tell(Finding::Kind::corrupt_data,
+             fmt::format("{} messages were not as sent, as {} saw it{}{}", outcome.corrupt,
+                         name_of(topology_, at), outcome.failure_text.empty() ? "" : ": ",
+                         outcome.failure_text));
+    }
 }
 
 void RoundJudge::find_throttle(const FlowReport& flow, std::vector<Finding>& findings) const {
@@ -278,8 +361,9 @@ void RoundJudge::find_throttle(const FlowReport& flow, std::vector<Finding>& fin
         return;
     }
     const std::vector<Hop> hops = path_of(flow);
-    double path_mbps = spec_.bits_per_second > 0 ? static_cast<double>(spec_.bits_per_second) / 1e6
-                                                 : std::numeric_limits<double>::max();
+    const std::uint64_t wanted =
+        flow.result.bits_per_second > 0 ? flow.result.bits_per_second : spec_.bits_per_second;
+    double path_mbps = wanted > 0 ? static_cast<double>(wanted) / 1e6 : std::numeric_limits<double>::max();
     for (const Hop& hop : hops) {
         const std::uint32_t mbps = rate_of(hop);
         path_mbps = mbps > 0 ? std::min(path_mbps, static_cast<double>(mbps)) : path_mbps;
@@ -334,7 +418,9 @@ bool RoundJudge::explains(const Finding& finding, const FlowReport& flow) const 
                    return is_at(hop.out) || is_at(hop.in);
                });
     };
-    return finding.kind != Finding::Kind::lost_traffic &&
+    constexpr std::array kNoReasons{Finding::Kind::lost_traffic, Finding::Kind::corrupt_data,
+                                    Finding::Kind::ended_early, Finding::Kind::not_read};
+    return std::find(kNoReasons.begin(), kNoReasons.end(), finding.kind) == kNoReasons.end() &&
            (touches(flow.flow.from, flow.flow.lid) ||
             touches(flow.flow.to, topology_.end_ports[flow.flow.from.value()].lids.base));
 }
@@ -344,22 +430,30 @@ void RoundJudge::tell_lost(const FlowReport& flow, std::vector<Finding>& finding
                     [&](const Finding& finding) { return explains(finding, flow); })) {
         return;
     }
-    const std::vector<Hop> hops = path_of(flow);
-    const auto gone = std::find_if(flow.unproved.begin(), flow.unproved.end(), [](const HopReport& hop) {
-        return hop.seen == Seen::not_seen || hop.seen == Seen::elsewhere;
-    });
-    const bool arrived = gone == flow.unproved.end();
-    const Place at = arrived ? hops.back().in : gone->hop.out;
-    add_finding(findings,
-                {.kind = Finding::Kind::lost_traffic,
-                 .at = at,
-                 .peer = peer_of(topology_, at),
-                 .text = fmt::format(
-                     "{} to {}: {} ({}); {} {}", name_of(topology_, place_of(topology_, flow.flow.from)),
-                     name_of(topology_, place_of(topology_, flow.flow.to)), flow.result.initiator.failure,
-                     flow.result.initiator.failure_text,
-                     arrived ? "it was seen on all of its path, up to" : "it was not seen to leave by",
-                     name_of(topology_, at))});
+    // The first that did not see it; else the first that says nothing; else it came to the end.
+    const auto first = [&](auto is_it) {
+        const auto found = std::find_if(flow.unproved.begin(), flow.unproved.end(),
+                                        [&](const HopReport& hop) { return is_it(hop.seen); });
+        return found != flow.unproved.end() ? &*found : nullptr;
+    };
+    const HopReport* gone =
+        first([](Seen seen) { return seen == Seen::not_seen || seen == Seen::elsewhere; });
+    const HopReport* unknown = first([](Seen seen) { return seen == Seen::no_evidence; });
+    const Place at = gone != nullptr      ? gone->hop.out
+                     : unknown != nullptr ? unknown->hop.out
+                                          : path_of(flow).back().in;
+    const char* const seen = gone != nullptr      ? "it was not seen to leave by"
+                             : unknown != nullptr ? "nothing says whether it left by"
+                             : has_failed(flow.result.initiator)
+                                 ? "it was seen on all of its path, up to"
+                                 : "what was answered was seen on all of its path, up to";
+    add_finding(findings, {.kind = Finding::Kind::lost_traffic,
+                           .at = at,
+                           .peer = peer_of(topology_, at),
+                           .text = fmt::format("{} to {}: {}; {} {}",
+                                               name_of(topology_, place_of(topology_, flow.flow.from)),
+                                               name_of(topology_, place_of(topology_, flow.flow.to)),
+                                               loss_text(flow.result), seen, name_of(topology_, at))});
 }
 
 }  // namespace

@@ -70,8 +70,12 @@ std::vector<Answer> FabricReader::ask(const std::vector<Question>& questions) {
         std::move(some.begin(), some.end(), std::back_inserter(answers));
     }
     questions_ += questions.size();
-    unanswered_ += static_cast<std::uint64_t>(std::count_if(
-        answers.begin(), answers.end(), [](const Answer& a) { return a.kind == Answer::Kind::silent; }));
+    const auto count = [&](Answer::Kind kind) {
+        return static_cast<std::uint64_t>(std::count_if(
+            answers.begin(), answers.end(), [&](const Answer& answer) { return answer.kind == kind; }));
+    };
+    unanswered_ += count(Answer::Kind::silent);
+    refused_ += count(Answer::Kind::refused);
     return answers;
 }
 

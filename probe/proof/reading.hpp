@@ -3,7 +3,7 @@
 // A FabricReader begins where the prober is plugged in and finds a directed route to each switch, over cables
 // that it has looked through: a way that somebody has plugged elsewhere is not trusted, another one is tried.
 // What it then reads by those ways, it reads of the right device. CounterReadings are asked by LID, along the
-// programmed tables. Only Gets; what is not answered is left out, and counted.
+// programmed tables. Only Gets; what is silent or refused is left out, and counted.
 #pragma once
 
 #include <map>
@@ -74,6 +74,7 @@ public:
 
     [[nodiscard]] std::uint64_t questions() const { return questions_; }
     [[nodiscard]] std::uint64_t unanswered() const { return unanswered_; }
+    [[nodiscard]] std::uint64_t refused() const { return refused_; }
 
 private:
     FabricReader(const routing::Topology& topology, MadAsker& asker, std::stop_token stop)
@@ -101,6 +102,7 @@ private:
     std::map<std::uint32_t, std::optional<mad::ClassPortInfo>> perf_;
     std::uint64_t questions_ = 0;
     std::uint64_t unanswered_ = 0;
+    std::uint64_t refused_ = 0;
 };
 
 }  // namespace ibf::probe

@@ -1,6 +1,7 @@
 #include "probe/rehearsal/sim_agents.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,8 @@ namespace {
 
 constexpr std::uint32_t kDefaultMtu = 4096;
 constexpr std::uint64_t kWithoutCount = 1000;  ///< messages of a test that is bounded by time alone
+constexpr unsigned kHeldTo = 10;               ///< times as long
+constexpr std::uint64_t kNanoseconds = 1'000'000'000;
 constexpr std::string_view kTransportError = "transport retry counter exceeded";
 
 std::uint64_t messages_of(const TestSpec& spec) {
@@ -24,6 +27,38 @@ bool is_there_and_back(Test test) {
 base::Duration retry_time(const TestSpec& spec) {
     // Local ACK timeout: 4.096 us * 2^n, and it may be four times as long (IBA 9.7.6.1.3).
     return base::Duration{4096 * (std::int64_t{1} << spec.ack_timeout)} * (spec.retries + 1);
+}
+
+void have_mishap(Mishap mishap, Side side, FlowResult& result) {
+    Outcome& own = side == Side::initiator ? result.initiator : result.target;
+    switch (mishap) {
+        case Mishap::dies:
+            own.failure = failure::kPeerGone;
+            own.failure_text = "the connection to its agent broke: closed";
+            break;
+        case Mishap::ends_by_limit:
+            own.failure = failure::kRefused;
+            own.failure_text = "its agent ended it after 1 s, the longest that it allows (limits.seconds)";
+            break;
+        case Mishap::stops: break;
+        case Mishap::sees_corrupt:
+            own.corrupt = 1;
+            own.failure = failure::kCorrupt;
+            own.failure_text = "1 of the messages that were compared was not as sent";
+            return;
+        case Mishap::answers_half:
+            result.initiator.lost = result.initiator.messages / 2;
+            result.initiator.messages -= result.initiator.lost;
+            result.initiator.bytes /= 2;
+            return;
+        case Mishap::holds_to_share:
+            result.initiator.elapsed *= kHeldTo;
+            result.bits_per_second =
+                result.initiator.bytes * 8 * kNanoseconds /
+                std::max<std::uint64_t>(1, static_cast<std::uint64_t>(result.initiator.elapsed.count()));
+            return;
+    }
+    result.initiator.was_stopped = true;  // whatever ended one side, ends the initiator
 }
 
 }  // namespace
@@ -91,6 +126,16 @@ FlowResult SimAgents::run_one(const FlowOrder& order, const TestSpec& spec) {
     return result;
 }
 
+void SimAgents::suffer(const FlowOrder& order, FlowResult& result) const {
+    for (const auto& [host, side] :
+         {std::pair{order.flow.from, Side::initiator}, std::pair{order.flow.to, Side::target}}) {
+        const auto mishap = mishaps_.find(host.value());
+        if (result.ran && mishap != mishaps_.end()) {
+            have_mishap(mishap->second, side, result);
+        }
+    }
+}
+
 std::vector<FlowResult> SimAgents::run(std::span<const FlowOrder> orders, const TestSpec& spec,
                                        const std::function<void(std::size_t)>& done, std::stop_token stop) {
     std::vector<FlowResult> results;
@@ -101,6 +146,7 @@ std::vector<FlowResult> SimAgents::run(std::span<const FlowOrder> orders, const 
             continue;
         }
         results.push_back(run_one(order, spec));
+        suffer(order, results.back());
         done(results.size());
     }
     return results;

@@ -57,6 +57,9 @@ Result<TestResult> measure(const TestPlan& plan, const std::shared_ptr<const net
     result.host = (*remote)->name();
     result.device = fmt::format("{}/{}", chosen->port.device, chosen->port.port);
     result.link_bits_per_second = slower(chosen->port.bits_per_second, rate_of(*description, plan.to));
+    if (chosen->port.layer == LinkLayer::infiniband && !plan.spec.use_cm) {
+        result.sl = plan.from.sl;
+    }
     const auto local = make_verbs_endpoint("this host");
     for (const std::uint64_t size : plan.sizes) {
         TestSpec spec = plan.spec;

@@ -59,8 +59,10 @@ void add_amount_options(CLI::App& app, Test test, TestFlags& flags) {
             ->type_name("N")
             ->capture_default_str();
     }
-    app.add_option("--rate", flags.rate, "Bits a second at most: 500M, 10G")->type_name("RATE");
-    app.add_flag("--no-check", flags.no_check, "Do not compare what arrives with what was sent");
+    app.add_option("--rate", flags.rate, "Bits a second at most, headers counted: 500M, 10G")
+        ->type_name("RATE");
+    app.add_flag("--no-check", flags.no_check,
+                 "Do not compare what arrives (of write: what lies there in the end) with what was sent");
     app.add_flag("--no-huge-pages", flags.no_huge_pages, "Memory of ordinary pages");
 }
 
@@ -76,12 +78,12 @@ void add_way_options(CLI::App& app, TestFlags& flags) {
     // Not in place: a strong type has no address to write to.
     app.add_option_function<unsigned>(
            "--sl", [&flags](unsigned given) { flags.way.sl = mad::Sl{static_cast<std::uint8_t>(given)}; },
-           "Service level, of both sides: 0 to 15")
+           "Service level, of both sides: 0 to 15; the SA is not asked for the path's")
         ->check(CLI::Range(0U, 15U))
         ->type_name("N")
         ->default_str("0");
     add_small(app, "--pkey-index", flags.way.pkey_index, "Entry of the P_Key table, of both sides", 0xFFFF);
-    add_small(app, "--path-bits", flags.way.path_bits, "Which of this port's LIDs is the source: 0 to 127",
+    add_small(app, "--path-bits", flags.way.path_bits, "Which of this port's LIDs is the source: below 2^LMC",
               127);
     app.add_option("--mtu", flags.spec.mtu_bytes,
                    "Path MTU: 256 to 4096 (default: the smaller of both ports')")
@@ -95,7 +97,8 @@ void add_reliability_options(CLI::App& app, TestFlags& flags) {
     add_small(app, "--retries", flags.spec.retries, "Then send again so often: 0 to 7", 7);
     add_small(app, "--rnr-retries", flags.spec.rnr_retries, "And if the other side has no room; 7: for ever",
               7);
-    app.add_flag("--cm", flags.spec.use_cm, "Connect the queue pairs by librdmacm");
+    app.add_flag("--cm", flags.spec.use_cm,
+                 "Connect the queue pairs by librdmacm, which asks for the path itself");
 }
 
 }  // namespace

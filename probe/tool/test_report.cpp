@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -50,6 +51,7 @@ Rows side_json(const Outcome& outcome) {
     out["failure_text"] = outcome.failure_text;
     out["errors"] = outcome.errors;
     out["counters"] = outcome.counters;
+    out["doubts"] = outcome.doubts;
     return out;
 }
 
@@ -116,6 +118,17 @@ void add_troubles(std::string& out, const std::string& side, const SizeResult& o
     }
 }
 
+/// An SL that the path does not have looks like a peer that is not there.
+void add_hint(std::string& out, const TestResult& result) {
+    const bool is_silent = std::any_of(result.sizes.begin(), result.sizes.end(), [](const SizeResult& one) {
+        const std::string& failure = one.pair.initiator.failure;
+        return failure == failure::kRetryExceeded || failure == failure::kTimeout;
+    });
+    if (is_silent && result.sl == mad::Sl{}) {
+        out += "SL 0 was taken, and the SA not asked: where the paths have another one, give --sl\n";
+    }
+}
+
 /// Of all sizes together: traffic as such is no news.
 void add_counters(std::string& out, const std::string& side, const TestResult& result,
                   Outcome PairOutcome::*outcome) {
@@ -131,6 +144,14 @@ void add_counters(std::string& out, const std::string& side, const TestResult& r
             const auto sentence = explain(name);
             out += fmt::format("{}: {} rose by {}{}{}\n", side, printable(name), rise, sentence ? ": " : "",
                                sentence.value_or(""));
+        }
+    }
+    std::set<std::string> told;  // one that is stuck is so with each size
+    for (const SizeResult& one : result.sizes) {
+        for (const std::string& doubt : (one.pair.*outcome).doubts) {
+            if (told.insert(doubt).second) {
+                out += fmt::format("{}: {}\n", side, printable(doubt));
+            }
         }
     }
 }
@@ -173,6 +194,9 @@ Rows test_json(const TestResult& result) {
     out["host"] = result.host;
     out["device"] = result.device;
     out["link_bits_per_second"] = result.link_bits_per_second;
+    if (result.sl) {
+        out["sl"] = result.sl->value();
+    }
     out["was_interrupted"] = result.was_interrupted;
     out["trouble"] = result.trouble ? result.trouble->message : "";
     out["has_failed"] = verdict(result) != Exit::ok || result.trouble.has_value();
@@ -198,6 +222,9 @@ std::string test_text(const TestResult& result) {
     if (result.link_bits_per_second != 0) {
         out += fmt::format(", link {:g} Gb/s", static_cast<double>(result.link_bits_per_second) / 1e9);
     }
+    if (result.sl) {
+        out += fmt::format(", SL {}", *result.sl);
+    }
     out += measures_latency(spec) ? "; microseconds, half of there and back\n" : "\n";
     std::vector<std::string> head =
         measures_latency(spec)
@@ -219,6 +246,7 @@ std::string test_text(const TestResult& result) {
         add_troubles(out, "this host", one, one.pair.initiator);
         add_troubles(out, host, one, one.pair.target);
     }
+    add_hint(out, result);
     add_counters(out, "this host", result, &PairOutcome::initiator);
     add_counters(out, host, result, &PairOutcome::target);
     return out;

@@ -128,6 +128,7 @@ Greeting greeting(std::uint32_t token, std::uint32_t number) {
     return made;
 }
 
+/// How many reads may be under way the two then agree on by themselves.
 rdma_conn_param parameters(const Setting& setting) {
     rdma_conn_param wanted{};
     wanted.responder_resources = reads_in(setting);

@@ -168,6 +168,11 @@ std::string listed(const std::vector<GidEntry>& gids) {
 base::Result<Chosen> with_gid(const PortDescription& port, const Way& way) {
     Chosen chosen{.port = port};
     const bool is_ethernet = port.layer == LinkLayer::ethernet;
+    if (!is_ethernet && way.path_bits >= 1U << port.lmc) {
+        return base::fail(base::ErrorKind::usage,
+                          fmt::format("path bits {}: {}/{} has an LMC of {}, so they are 0 to {}",
+                                      way.path_bits, port.device, port.port, port.lmc, (1U << port.lmc) - 1));
+    }
     chosen.with_grh = is_ethernet || way.gid_index.has_value();
     const auto best = [&] {
         if (way.gid_index) {

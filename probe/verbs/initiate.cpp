@@ -15,13 +15,12 @@ namespace {
 
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 constexpr milliseconds kPingBusy{20};  ///< to be woken costs more than a fast path takes
 constexpr microseconds kFloodBusy{50};
-constexpr milliseconds kDrain{50};  ///< of what is in flight when told to stop
-constexpr milliseconds kBurst{5};   ///< what a pause may be made up for by
-constexpr seconds kUdPatience{1};   ///< where the spec says "for ever"
+constexpr milliseconds kDrain{50};        ///< of what is in flight when told to stop
+constexpr milliseconds kBurst{5};         ///< what a pause may be made up for by
+constexpr std::uint32_t kMtuLeast = 256;  ///< where librdmacm knows the path's and we do not
 constexpr std::size_t kLostKept =
     4096;  ///< sequence numbers by which a late answer is known from a second one
 
@@ -29,7 +28,7 @@ base::Duration busy_of(Test test) {
     return test == Test::ping || test == Test::ud ? base::Duration{kPingBusy} : base::Duration{kFloodBusy};
 }
 
-/// Lets octets go at a rate.
+/// Lets octets go at a rate: those of the headers as well, or small messages would exceed it many times.
 class Pace {
 public:
     Pace(std::uint64_t bits_per_second, base::Instant now) : rate_(bits_per_second), next_(now) {}
@@ -59,6 +58,8 @@ public:
           last_(begun_),
           teller_(tell, begun_),
           pace_(wire.spec().bits_per_second, begun_),
+          octets_(octets_on_wire(wire.layout().message_bytes,
+                                 path_mtu(wire.setting(), wire.peer()).value_or(kMtuLeast))),
           theirs_(layout_of(wire.spec(), Side::target).value_or(Layout{})) {}
 
     base::Result<Outcome> run() {
@@ -72,7 +73,7 @@ public:
             outcome_.failure = failure::kTimeout;
             outcome_.failure_text =
                 fmt::format("{} answered none of {} messages, each within {}", wire_.peer().device,
-                            outcome_.lost, base::format_duration(ud_patience()));
+                            outcome_.lost, base::format_duration(ud_patience(wire_.spec())));
         }
         wire_.note_corrupt(outcome_);
         return outcome_;
@@ -110,10 +111,6 @@ private:
         is_over_ = is_over_ || was_stopped || !outcome_.failure.empty() ||
                    (limit > base::Duration::zero() && watch_.now() - begun_ >= limit);
     }
-    [[nodiscard]] base::Duration ud_patience() const {
-        const base::Duration timeout = wire_.ack_timeout();
-        return timeout == base::Duration::zero() ? kUdPatience : timeout * (wire_.spec().retries + 1);
-    }
 
     Wire& wire_;
     const std::stop_token& stop_;
@@ -123,6 +120,7 @@ private:
     base::Instant last_;
     Teller teller_;
     Pace pace_;
+    const std::uint64_t octets_;  ///< of a message, on the wire
     const Layout theirs_;
     Outcome outcome_;
     bool is_over_ = false;
@@ -184,11 +182,11 @@ base::Result<void> Initiator::exchange(std::uint8_t number) {
     if (outcome_.messages + outcome_.lost == 0) {
         begun_ = exchange.begun;
     }
-    pace_.went(wire_.layout().message_bytes, exchange.begun);
+    pace_.went(octets_, exchange.begun);
     if (auto posted = wire_.post_send(number, exchange.sequence); !posted) {
         return posted;
     }
-    const base::Instant deadline = is_ud_ ? exchange.begun + ud_patience() : base::Instant::max();
+    const base::Instant deadline = is_ud_ ? exchange.begun + ud_patience(wire_.spec()) : base::Instant::max();
     while (!exchange.was_sent || !exchange.was_answered) {
         const auto batch = watch_.next(deadline);
         if (!batch) {
@@ -316,7 +314,7 @@ base::Result<void> Initiator::post_what_may() {
                 return posted;
             }
             ++under_way_;
-            pace_.went(wire_.layout().message_bytes, watch_.now());
+            pace_.went(octets_, watch_.now());
         }
     }
     return {};

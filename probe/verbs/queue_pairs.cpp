@@ -183,7 +183,7 @@ base::Result<void> to_ready(ibv_qp* queue_pair, const Setting& setting, const En
     next.timeout = setting.spec.ack_timeout;
     next.retry_cnt = setting.spec.retries;
     next.rnr_retry = setting.spec.rnr_retries;
-    next.max_rd_atomic = reads_out(setting);
+    next.max_rd_atomic = agreed_reads(reads_out(setting), peer.reads_in);
     constexpr int kToRts = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
     if (const int why = ibv_modify_qp(queue_pair, &next, IBV_QP_STATE | IBV_QP_SQ_PSN | (is_ud ? 0 : kToRts));
         why != 0) {

@@ -17,6 +17,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -197,7 +198,7 @@ class Strangers(Case):
         self.client = self.authority.certify("client-1")
         certificate, key = self.authority.certify("127.0.0.1")
         serving = self.agent("--ca", self.authority.certificate, "--cert", certificate, "--cert-key", key)
-        _, self.port, self.log = serving.__enter__()
+        self.process, self.port, self.log = serving.__enter__()
         self.addCleanup(serving.__exit__, None, None, None)
 
     def connect(self):
@@ -252,7 +253,11 @@ class Strangers(Case):
                 self.assertIsNone(self.hear(stream), frame)
         for message in ({"type": "shutdown"}, {"type": "prepare"}, {"type": "prepare", "spec": {**spec, "depth": 10 ** 9}},
                         {"type": "prepare", "spec": spec, "side": "both", "way": {}}, {"type": "connect", "peer": []},
-                        {"type": "prepare", "spec": {**spec, "message_bytes": -1}, "side": "target", "way": {}}):
+                        {"type": "prepare", "spec": {**spec, "message_bytes": -1}, "side": "target", "way": {}},
+                        {"type": "prepare", "spec": spec, "side": "initiator", "way": {"dlid": 0xC000}},
+                        *({"type": "connect", "peer": {"layer": "InfiniBand", **peer}} for peer in (
+                            {"lid": 0xC001}, {"gid": "ff12:401b:ffff::1"}, {"gid": "::ffff:239.0.0.1"}, {"q_key": 0x80010000},
+                            {"queue_pairs": [{"number": 1}]}, {"queue_pairs": [{"number": 0xFFFFFF}]}))):
             with self.greeted() as stream:
                 self.say(stream, message)
                 self.assertIsNone(self.hear(stream), message)
@@ -277,6 +282,20 @@ class Strangers(Case):
             self.assertTrue(gone)
             self.assertGreater(time.monotonic() - begun, 5, "patience there is")
         self.await_log(self.log, "a frame has begun and does not end")
+
+    def test_a_client_that_never_stops_talking_does_not_keep_it_from_its_end(self):
+        def flood(stream, many):
+            with contextlib.suppress(OSError):
+                while time.monotonic() < begun + 15:
+                    stream.sendall(many)
+        with self.greeted() as stream:
+            body, begun = b'{"type":"stop"}', time.monotonic()
+            flooding = threading.Thread(target=flood, args=(stream, (struct.pack(">I", len(body)) + body) * 500))
+            flooding.start()
+            time.sleep(0.5)
+            self.process.terminate()
+            self.assertEqual(self.process.wait(timeout=10), 0)
+            flooding.join()
 
     def test_what_is_not_due_is_refused(self):
         for message in ({"type": "run"}, {"type": "connect", "peer": {"layer": "Ethernet"}}):

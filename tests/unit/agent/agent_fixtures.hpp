@@ -70,7 +70,7 @@ public:
         }
         probe::EndpointAddress address;
         address.lid = mad::Lid{17};
-        address.queue_pairs = {{1, 2}};
+        address.queue_pairs = {{17, 2}};
         return address;
     }
     [[nodiscard]] base::Result<void> connect(const probe::EndpointAddress& peer) override {

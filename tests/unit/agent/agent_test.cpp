@@ -235,6 +235,47 @@ TEST_F(Agents, ItsEndIsTheEndOfEveryRun) {
     EXPECT_EQ(stage_.running, 0);
 }
 
+TEST_F(Agents, AClientThatNeverStopsTalkingDoesNotKeepItFromItsEnd) {
+    start();
+    auto stream = net::TlsStream::connect(where(), tls_, base::monotonic_now() + seconds{10});
+    ASSERT_TRUE(stream);
+    std::atomic<std::uint64_t> said{0};
+    std::thread flooding([&] {
+        std::string many;
+        for (int i = 0; i < 500; ++i) {
+            many += encode(Stop{});  // which nothing answers
+        }
+        const auto end = base::monotonic_now() + seconds{8};
+        auto written = stream->write(encode(Hello{kProtocolVersion, "0", "client-1"}), end);
+        while (written && base::monotonic_now() < end) {
+            written = stream->write(many, end);
+            ++said;
+        }
+    });
+    for (int i = 0; i < 1000 && said < 20; ++i) {
+        std::this_thread::sleep_for(milliseconds{5});
+    }
+    const auto begun = base::monotonic_now();
+    stop();
+    EXPECT_LT(base::monotonic_now() - begun, seconds{4});
+    flooding.join();
+    EXPECT_GE(said, 20U);
+}
+
+TEST_F(Agents, NothingIsSentToQueuePairZero) {
+    start();
+    const auto remote = call();
+    ASSERT_TRUE(remote);
+    ASSERT_TRUE((*remote)->prepare({}, Side::initiator, {}));
+    EndpointAddress peer;
+    peer.queue_pairs = {{0, 0}};
+    const auto refused = (*remote)->connect(peer);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, base::ErrorKind::refused);
+    peer.queue_pairs = {{17, 0}};
+    EXPECT_TRUE((*remote)->connect(peer));
+}
+
 class CertifiedAgents : public AgentTest {
 protected:
     CertifiedAgents() : ca_(folder_ / "ca") {

@@ -6,8 +6,9 @@ namespace ibf::probe {
 namespace {
 
 std::string refusal(const AgentLimits& limits, const TestSpec& spec,
-                    const std::vector<std::string>& devices = {}, const Way& way = {}) {
-    const auto taken = allowed_way(limits, devices, spec, way);
+                    const std::vector<std::string>& devices = {}, const Way& way = {},
+                    Side side = Side::target) {
+    const auto taken = allowed_way(limits, devices, {"", spec, side, way});
     return taken ? "taken" : taken.error().message;
 }
 
@@ -43,13 +44,38 @@ TEST(Limits, EachIsNamed) {
 }
 
 TEST(Limits, OnlyDevicesOfTheListAreLent) {
-    EXPECT_EQ(allowed_way({}, {"a", "b"}, {}, {})->device, "a");
+    EXPECT_EQ(allowed_way({}, {"a", "b"}, {})->device, "a");
     Way way;
     way.device = "b";
-    EXPECT_EQ(allowed_way({}, {"a", "b"}, {}, way)->device, "b");
+    EXPECT_EQ(allowed_way({}, {"a", "b"}, {"", {}, Side::target, way})->device, "b");
     way.device = "c";
     EXPECT_NE(refusal({}, {}, {"a", "b"}, way).find("'c' is none that it allows: a, b"), std::string::npos);
-    EXPECT_EQ(allowed_way({}, {}, {}, way)->device, "c");
+    EXPECT_EQ(allowed_way({}, {}, {"", {}, Side::target, way})->device, "c");
+}
+
+TEST(Limits, WhoKeepsARateAnswersNoReads) {
+    AgentLimits limits;
+    TestSpec spec;
+    spec.test = probe::Test::read;
+    spec.bits_per_second = 1'000'000;
+    EXPECT_EQ(refusal(limits, spec), "taken");
+    limits.bits_per_second = 1'000'000;
+    EXPECT_NE(refusal(limits, spec).find("limits.bits_per_second"), std::string::npos);
+    EXPECT_EQ(refusal(limits, spec, {}, {}, Side::initiator), "taken") << "what it asks for, it can pace";
+    spec.test = probe::Test::write;
+    EXPECT_EQ(refusal(limits, spec), "taken");
+}
+
+TEST(Limits, NothingIsSentToTheSubnetManagersQueuePair) {
+    EndpointAddress peer;
+    peer.queue_pairs = {{17, 0}, {0, 0}};
+    TestSpec spec;
+    EXPECT_FALSE(allowed_peer(spec, peer));
+    spec.use_cm = true;
+    EXPECT_TRUE(allowed_peer(spec, peer)) << "librdmacm knows the number";
+    spec.use_cm = false;
+    peer.queue_pairs = {{17, 0}, {18, 0}};
+    EXPECT_TRUE(allowed_peer(spec, peer));
 }
 
 TEST(Limits, AnEndByLimitIsNoFailureOfTheFabric) {

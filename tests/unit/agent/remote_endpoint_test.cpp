@@ -89,9 +89,11 @@ TEST_F(RemoteEndpoints, AWrongKeyIsToldAsSuch) {
 /// A server that is no agent: says one message and then what it is told to.
 class Impostor {
 public:
-    Impostor(const std::shared_ptr<const net::Tls>& tls, std::vector<Message> says)
+    /// The last of what it says it says again and again for `floods`.
+    Impostor(const std::shared_ptr<const net::Tls>& tls, std::vector<Message> says,
+             base::Duration floods = base::Duration::zero())
         : listener_(std::move(*net::Listener::open({"127.0.0.1", 0}))),
-          serving_([this, tls, says = std::move(says)] {
+          serving_([this, tls, says = std::move(says), floods] {
               if (net::wait_for(listener_.fd(), POLLIN, base::monotonic_now() + seconds{10}) !=
                   net::Readiness::ready) {
                   return;
@@ -105,6 +107,9 @@ public:
               for (const Message& message : says) {
                   static_cast<void>(line.receive(base::monotonic_now() + seconds{10}));
                   static_cast<void>(line.send(message));
+              }
+              const base::Instant end = base::monotonic_now() + floods;
+              while (base::monotonic_now() < end && line.send(says.back())) {
               }
           }) {}
     ~Impostor() { serving_.join(); }
@@ -147,6 +152,71 @@ TEST_F(RemoteEndpoints, AConnectionThatBreaksWhileATestRunsIsAnOutcome) {
     EXPECT_EQ(outcome->failure, failure::kPeerGone);
     EXPECT_EQ(outcome->messages, 5U) << "what was told last";
     EXPECT_NE(outcome->failure_text.find("127.0.0.1"), std::string::npos);
+}
+
+/// An agent that tells progress without a pause, whatever it is asked.
+class FloodingAgents : public RemoteEndpoints {
+protected:
+    static constexpr seconds kFlood{8};  ///< as long as a test waits that fails
+    static constexpr RemoteEndpoint::Patience kShort{
+        .answer = std::chrono::milliseconds{300},
+        .over = std::chrono::milliseconds{100},
+        .end = std::chrono::milliseconds{300},
+    };
+
+    /// One that has been told to run floods.
+    [[nodiscard]] std::unique_ptr<RemoteEndpoint> running(const TestSpec& spec) {
+        auto remote = connect_agent(flooding_.where(), tls_, "", kShort);
+        EXPECT_TRUE(remote) << remote.error().message;
+        EXPECT_TRUE((*remote)->prepare(spec, Side::initiator, {}));
+        EXPECT_TRUE((*remote)->connect({}));
+        return std::move(*remote);
+    }
+    static void expect_given_up(const base::Result<Outcome>& outcome, base::Instant begun) {
+        ASSERT_TRUE(outcome) << outcome.error().message;
+        EXPECT_EQ(outcome->failure, failure::kPeerGone);
+        EXPECT_NE(outcome->failure_text.find("does not end the test"), std::string::npos)
+            << outcome->failure_text;
+        EXPECT_EQ(outcome->messages, 5U) << "what was told last";
+        EXPECT_LT(base::monotonic_now() - begun, seconds{5});
+    }
+
+    const Impostor flooding_{
+        tls_,
+        {Hello{kProtocolVersion, "7.0", "x"}, Prepared{}, Connected{}, ProgressTold{{5, 6, {}}}},
+        kFlood};
+};
+
+TEST_F(FloodingAgents, AreToldToStopAndGivenUp) {
+    const auto remote = running({});
+    std::stop_source stop;
+    std::thread stopping([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds{100});
+        stop.request_stop();
+    });
+    const auto begun = base::monotonic_now();
+    expect_given_up(remote->run({}, stop.get_token()), begun);
+    stopping.join();
+}
+
+TEST_F(FloodingAgents, AreGivenUpWhenTheTimeOfTheirRunIsOver) {
+    TestSpec spec;
+    spec.duration = std::chrono::milliseconds{100};
+    const auto remote = running(spec);
+    const auto begun = base::monotonic_now();
+    expect_given_up(remote->run({}, {}), begun);
+    EXPECT_FALSE(remote->connect({})) << "and are not spoken to again";
+}
+
+TEST_F(RemoteEndpoints, AnAnswerIsNotPutOffByTalk) {
+    const Impostor talker(tls_, {Hello{kProtocolVersion, "7.0", "x"}, ProgressTold{{5, 6, {}}}}, seconds{8});
+    auto remote = connect_agent(talker.where(), tls_, "", {.answer = std::chrono::milliseconds{300}});
+    ASSERT_TRUE(remote) << remote.error().message;
+    const auto begun = base::monotonic_now();
+    const auto prepared = (*remote)->prepare({}, Side::target, {});
+    ASSERT_FALSE(prepared);
+    EXPECT_EQ(prepared.error().kind, base::ErrorKind::unavailable);
+    EXPECT_LT(base::monotonic_now() - begun, seconds{5});
 }
 
 TEST_F(RemoteEndpoints, APairOfThemRunsATest) {

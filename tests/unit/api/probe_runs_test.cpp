@@ -125,8 +125,8 @@ TEST_F(ProbeRuns, ToldInPiecesAndGivenBack) {
     const Given begun = ask("POST", "/v1/probe/runs", json{{"head", head}}.dump());
     EXPECT_EQ(begun.status, 201);
     ASSERT_EQ(begun.body["run"], 1);
-    const json finding{
-        {"kind", "wrong-entry"}, {"guid", "0x5"}, {"port", 17}, {"name", "leaf"}, {"text", "LID 5"}};
+    const json finding{{"kind", "wrong-entry"}, {"guid", "0x5"}, {"port", 17},
+                       {"name", "leaf"},        {"lid", 5},      {"text", "LID 5"}};
     for (int i = 0; i < 2; ++i) {
         const json piece{{"flows", std::vector<json>(512, flow())}, {"findings", {finding}}};
         EXPECT_EQ(ask("POST", "/v1/probe/runs?run=1", piece.dump()).status, 200);
@@ -168,6 +168,10 @@ TEST_F(ProbeRuns, ToldInPiecesAndGivenBack) {
     place["number"] = 2;
     place["guid"] = "0x0000000000000005";
     EXPECT_EQ(ask("GET", "/v1/probe/run?run=1&rows=findings").body["finding_rows"][1], place);
+    json without = finding;
+    without.erase("lid");
+    EXPECT_EQ(ask("POST", "/v1/probe/runs?run=1", json{{"findings", {without}}}.dump()).status, 200);
+    EXPECT_TRUE(ask("GET", "/v1/probe/run?run=1&rows=findings").body["finding_rows"][2]["lid"].is_null());
 }
 
 TEST_F(ProbeRuns, ARunWithoutRowsAndOneThatIsNotThere) {
@@ -206,6 +210,8 @@ TEST_F(ProbeRuns, WhatIsWrongIsNamedAndNothingIsStored) {
     EXPECT_EQ(message(R"({"head":{"interrupted":1}})"), "head.interrupted is neither true nor false");
     EXPECT_EQ(message(R"({"head":[]})"), "head is no object");
     EXPECT_EQ(message(R"({"head":{},"findings":{}})"), "findings is no array");
+    EXPECT_EQ(message(R"({"head":{},"findings":[{"guid":"0x5","lid":49152}]})"),
+              "findings[0].lid is no whole number from 0 to 49151");
     EXPECT_EQ(message(R"({"head":{},"flows":7})"), "flows is no array");
     EXPECT_EQ(message(R"({"flows":[]})"), "a new probe run begins with its head");
     for (const std::string& body :

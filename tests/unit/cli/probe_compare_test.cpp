@@ -100,6 +100,22 @@ TEST(ProbeCompare, ErrorsVerdictsAndFindings) {
         << "a finding that is gone";
 }
 
+TEST(ProbeCompare, AnotherWrongEntryOfTheSamePortIsNew) {
+    const auto entry = [](int lid) {
+        Json row = finding("wrong-entry", 5);
+        row["lid"] = lid;
+        return row;
+    };
+    Json link = finding("dead-link", 5);
+    link["lid"] = nullptr;  // as the daemon gives it
+    const Json got = compare_probe_runs(stored_run(1, {}, {entry(7), link}),
+                                        stored_run(2, {}, {entry(7), entry(8), link}), 20);
+    EXPECT_TRUE(is_worse(got));
+    ASSERT_EQ(got["new_findings"].size(), 1U);
+    EXPECT_EQ(got["new_findings"][0]["lid"], 8);
+    EXPECT_EQ(got["lasting_findings"], 2);
+}
+
 TEST(ProbeCompare, FiguresForPeople) {
     EXPECT_EQ(nanoseconds_text(0), "-");
     EXPECT_EQ(nanoseconds_text(1530), "1.53us");

@@ -42,7 +42,8 @@ TEST(ProbeRun, AHealthyFabricHasNoFindingAndEveryHopIsProved) {
     EXPECT_EQ(text.code, 0);
     EXPECT_NE(text.out.find("32 of 32 tried, 32 proved on every hop"), std::string::npos) << text.out;
     EXPECT_NE(text.out.find("and 29 more"), std::string::npos) << text.out;
-    EXPECT_NE(text.out.find("12 switches"), std::string::npos) << text.out;
+    EXPECT_NE(text.out.find("12 of 12 switches"), std::string::npos) << text.out;
+    EXPECT_NE(text.out.find("768 of 768 table entries"), std::string::npos) << text.out;
 }
 
 TEST(ProbeRun, OnlyReadingFindsAWrongEntryAndASwappedCable) {
@@ -133,10 +134,19 @@ TEST(ProbeRunRows, FlowsThatWereNotReachedAreLeftOut) {
                     {"unproved", Json::array({hop})},
                     {"latency", Json{{"p50", 7}, {"p99", 8}, {"maximum", 9}}}};
     };
-    Json report{{"flows", Json::array({flow(true, ""), flow(false, "no agent"), flow(false, "")})},
-                {"findings", Json::array()},
-                {"interrupted", false},
-                {"coverage", Json{{"links", 4}, {"crossed", 3}, {"pairs", 3}}}};
+    Json report{
+        {"flows", Json::array({flow(true, ""), flow(false, "no agent"), flow(false, "")})},
+        {"findings",
+         Json::array(
+             {Json{{"kind", "wrong-entry"},
+                   {"guid", "0x9"},
+                   {"name", "leaf"},
+                   {"port", 5},
+                   {"lid", 7},
+                   {"text", "odd"}},
+              Json{{"kind", "dead-link"}, {"guid", "0x9"}, {"name", "leaf"}, {"port", 5}, {"text", "odd"}}})},
+        {"interrupted", false},
+        {"coverage", Json{{"links", 4}, {"crossed", 3}, {"pairs", 3}}}};
     const Json run = probe_run_json({"alice", "--size 1", "ftree", 1000, 3500}, report);
     ASSERT_EQ(run["flow_rows"].size(), 2U);
     EXPECT_EQ(run["flows"], 2);
@@ -151,6 +161,8 @@ TEST(ProbeRunRows, FlowsThatWereNotReachedAreLeftOut) {
     EXPECT_EQ(row["bits_per_second"], 5);
     EXPECT_EQ(row["errors"], 2);
     EXPECT_EQ(row["text"], "a/1 -> a/1: seen-elsewhere at a/1 (odd)");
+    EXPECT_EQ(run["finding_rows"][0]["lid"], 7) << "two of one port are told apart by it";
+    EXPECT_TRUE(run["finding_rows"][1]["lid"].is_null());
     EXPECT_EQ(run["flow_rows"][1]["text"], "no agent") << "of what was not sent no hop is told";
     EXPECT_NE(probe_run_text(run, 5, 5).find("2 of 3 tried, 1 proved on every hop"), std::string::npos);
     report["interrupted"] = true;

@@ -32,6 +32,8 @@ struct Stage {
     std::set<std::string> dead;
     std::set<std::string> wrong_lid;
     std::map<std::string, std::uint16_t> lids;
+    std::map<std::string, std::uint64_t> limits;                  ///< bits per second
+    std::vector<std::pair<std::string, std::uint64_t>> prepared;  ///< bits per second, by host
     std::atomic<bool> long_runs{false};
 };
 
@@ -50,6 +52,8 @@ public:
     const probe::Hello& agent() const override { return hello_; }
     base::Result<Description> describe() override {
         Description description;
+        const auto limit = stage_.limits.find(host_);
+        description.limits.bits_per_second = limit == stage_.limits.end() ? 0 : limit->second;
         probe::PortDescription other;
         other.device = "eth0";
         other.layer = probe::LinkLayer::ethernet;
@@ -64,11 +68,12 @@ public:
         return description;
     }
     std::string name() const override { return host_; }
-    base::Result<probe::EndpointAddress> prepare(const probe::TestSpec&, probe::Side side,
+    base::Result<probe::EndpointAddress> prepare(const probe::TestSpec& spec, probe::Side side,
                                                  const probe::Way& way) override {
         const std::lock_guard lock(stage_.mutex);
         side_ = side;
         stage_.ways.emplace_back(host_, way);
+        stage_.prepared.emplace_back(host_, spec.bits_per_second);
         return probe::EndpointAddress{};
     }
     base::Result<void> connect(const probe::EndpointAddress&) override { return {}; }
@@ -106,7 +111,8 @@ protected:
         }
     }
     std::vector<probe::FlowResult> run(const std::vector<std::pair<std::uint32_t, std::uint32_t>>& pairs,
-                                       unsigned parallel, std::stop_token stop = {}) {
+                                       unsigned parallel, std::stop_token stop = {},
+                                       const probe::TestSpec& spec = {}) {
         RemoteAgents agents(
             topology_, routes_, book_,
             [this](const net::HostPort& where) -> base::Result<std::unique_ptr<probe::RemoteEndpoint>> {
@@ -127,7 +133,7 @@ protected:
                  mad::Sl{3}});
         }
         return agents.run(
-            orders, probe::TestSpec{}, [this](std::size_t done) { told_.push_back(done); }, stop);
+            orders, spec, [this](std::size_t done) { told_.push_back(done); }, stop);
     }
 
     routing::Topology topology_;
@@ -152,6 +158,30 @@ TEST_F(RemoteAgentsTest, EachFlowRunsOnThePortsThatHaveItsLids) {
     }
     EXPECT_EQ(stage_.ways[0].second.sl, mad::Sl{3});
     EXPECT_EQ(told_, std::vector<std::size_t>{1});
+}
+
+TEST_F(RemoteAgentsTest, AFlowIsHeldToTheLeastRateThatItsAgentsAllow) {
+    constexpr std::uint64_t kMega = 1'000'000;
+    const auto rate = [&](std::uint64_t from, std::uint64_t to, std::uint64_t asked) {
+        stage_.limits = {{topology_.end_ports[0].name, from}, {topology_.end_ports[1].name, to}};
+        stage_.prepared.clear();
+        probe::TestSpec spec;
+        spec.bits_per_second = asked;
+        const auto results = run({{0, 1}}, 1, {}, spec);
+        EXPECT_TRUE(results[0].ran) << results[0].text;
+        EXPECT_EQ(stage_.prepared.size(), 2U);
+        EXPECT_EQ(stage_.prepared[0].second, stage_.prepared[1].second) << "both ends hear the same";
+        const std::uint64_t used = stage_.prepared[0].second;
+        EXPECT_EQ(results[0].bits_per_second, used == asked ? 0 : used) << "what the judge is told";
+        return used;
+    };
+    EXPECT_EQ(rate(0, 0, 0), 0U);
+    EXPECT_EQ(rate(0, 0, 7 * kMega), 7 * kMega);
+    EXPECT_EQ(rate(9 * kMega, 0, 0), 9 * kMega);
+    EXPECT_EQ(rate(0, 8 * kMega, 0), 8 * kMega);
+    EXPECT_EQ(rate(9 * kMega, 8 * kMega, 0), 8 * kMega);
+    EXPECT_EQ(rate(5 * kMega, 8 * kMega, 7 * kMega), 5 * kMega);
+    EXPECT_EQ(rate(9 * kMega, 8 * kMega, 7 * kMega), 7 * kMega);
 }
 
 TEST_F(RemoteAgentsTest, AnAgentDoesOneAtATimeAndOthersGoMeanwhile) {

@@ -177,6 +177,73 @@ TEST_P(Conduct, ADeadAgent) {
     EXPECT_TRUE(run(false).findings.empty());
 }
 
+TEST_P(Conduct, WhatHappensAtAnAgentInTheMiddleIsToldOfIt) {
+    plan = plan_flows(stage->topology, stage->routes, {plan.flows[0]}, false);
+    const routing::EndPortIndex from = plan.flows[0].from;
+    const routing::EndPortIndex to = plan.flows[0].to;
+    for (const auto& [mishap, kind] : {std::pair{Mishap::dies, Finding::Kind::dead_agent},
+                                       std::pair{Mishap::ends_by_limit, Finding::Kind::ended_early},
+                                       std::pair{Mishap::sees_corrupt, Finding::Kind::corrupt_data}}) {
+        for (const routing::EndPortIndex host : {from, to}) {
+            agents->play(host, mishap);
+            expect_only(run(false), kind, place_of(stage->topology, host));
+            agents->revive(host);
+        }
+    }
+    agents->play(to, Mishap::stops);
+    expect_only(run(false), Finding::Kind::ended_early, place_of(stage->topology, from));
+    agents->play(to, Mishap::answers_half);
+    ConductOptions datagrams = Stage::bulk(false);
+    datagrams.spec.test = probe::Test::ud;
+    datagrams.spec.message_bytes = 1024;
+    expect_only(stage->conduct(plan, datagrams, agents.get()), Finding::Kind::lost_traffic,
+                place_of(stage->topology, to));
+}
+
+TEST_P(Conduct, ARateThatAnAgentAllowsIsNoThrottle) {
+    plan = plan_flows(stage->topology, stage->routes, {plan.flows[1]}, false);
+    const auto damage = throttle(*stage, middle(0).out, 0.3);  // its ports wait
+    expect_only(run(false), Finding::Kind::throttled_link, middle(0).out);
+    agents->play(plan.flows[0].to, Mishap::holds_to_share);
+    EXPECT_TRUE(run(false).findings.empty());
+}
+
+TEST_P(Conduct, AnAuditThatCannotReadSaysSo) {
+    // Their tables are refused or lost; NodeInfo, and with it each cable, is as it should be.
+    class Deaf final : public MadAsker {
+    public:
+        Deaf(MadAsker& asker, std::uint32_t device, Answer::Kind kind)
+            : asker_(asker), device_(device), kind_(kind) {}
+        std::vector<Answer> ask(std::span<const Question> questions, std::stop_token stop) override {
+            std::vector<Answer> answers = asker_.ask(questions, std::move(stop));
+            for (std::size_t i = 0; i < answers.size(); ++i) {
+                if (!questions[i].is_perf && questions[i].device == device_ &&
+                    questions[i].attribute == mad::Attribute::linear_forwarding_table) {
+                    answers[i] = {.kind = kind_, .status = 4};
+                }
+            }
+            return answers;
+        }
+
+    private:
+        MadAsker& asker_;
+        std::uint32_t device_;
+        Answer::Kind kind_;
+    };
+    const std::uint32_t at = middle(0).out.index;
+    for (const Answer::Kind kind : {Answer::Kind::silent, Answer::Kind::refused}) {
+        Deaf deaf(stage->asker(), at, kind);
+        const auto report =
+            conduct(stage->topology, stage->routes, {}, Stage::bulk(true), deaf, nullptr, {}, {});
+        ASSERT_TRUE(report);
+        expect_only(*report, Finding::Kind::not_read, {.index = at});
+        EXPECT_LT(report->read.table_entries, report->read.table_entries_of);
+        EXPECT_EQ(report->read.ports, report->read.ports_of);
+        EXPECT_EQ(report->read.switches, report->read.switches_of);
+        EXPECT_GT(kind == Answer::Kind::silent ? report->read.unanswered : report->read.refused, 0U);
+    }
+}
+
 TEST_P(Conduct, ASwitchWhoseAgentIsDeadForwardsAllTheSame) {
     const Hop hop = middle(0);
     inject(fmt::format("dead {}", stage->topology.switches[hop.in.index].guid));

@@ -28,6 +28,7 @@ TEST_F(ReportForm, AFlowTellsItsFiguresAndWhatIsNotProved) {
     flow.seen = Seen::elsewhere;
     flow.hops = 4;
     flow.proved = 3;
+    flow.by_one_end = 2;
     flow.result.initiator.bytes = 1000;
     flow.result.initiator.messages = 2;
     flow.result.initiator.elapsed = std::chrono::microseconds{8};
@@ -44,6 +45,7 @@ TEST_F(ReportForm, AFlowTellsItsFiguresAndWhatIsNotProved) {
     EXPECT_EQ(json.at("to").at("lid"), flow.flow.lid.value());
     EXPECT_EQ(json.at("verdict"), "seen-elsewhere");
     EXPECT_EQ(json.at("proved"), 3);
+    EXPECT_EQ(json.at("by_one_end"), 2);
     EXPECT_DOUBLE_EQ(json.at("bits_per_second").get<double>(), 1e9);
     EXPECT_EQ(json.at("errors"), 7);
     EXPECT_EQ(json.at("latency").at("maximum"), 500);
@@ -51,6 +53,19 @@ TEST_F(ReportForm, AFlowTellsItsFiguresAndWhatIsNotProved) {
     EXPECT_EQ(hop.at("out").at("port"), hops[1].out.port.value());
     EXPECT_EQ(hop.at("seen_at").at("port"), hops[0].in.port.value());
     EXPECT_EQ(hop.at("why"), "so");
+}
+
+TEST_F(ReportForm, WhatTheTargetFailedAtIsToldWhereTheInitiatorSaysNothing) {
+    flow.has_run = true;
+    flow.result.target.failure = failure::kCorrupt;
+    flow.result.target.failure_text = "as the target saw it";
+    report.flows.push_back(flow);
+    flow.result.initiator.failure = failure::kRetryExceeded;
+    report.flows.push_back(flow);
+    const Json json = to_json(stage->topology, report).at("flows");
+    EXPECT_EQ(json.at(0).at("failure"), failure::kCorrupt);
+    EXPECT_EQ(json.at(0).at("text"), "as the target saw it");
+    EXPECT_EQ(json.at(1).at("failure"), failure::kRetryExceeded);
 }
 
 TEST_F(ReportForm, AFlowThatDidNotRunSaysWhy) {
@@ -77,6 +92,10 @@ TEST_F(ReportForm, FindingsAdaptiveSwitchesAndFigures) {
     report.adaptive = {2};
     report.coverage = {.links = 1, .crossed = 2, .pairs = 3, .lower_bound = 4, .rounds = 5, .rounds_run = 6};
     report.read.table_entries = 64;
+    report.read.table_entries_of = 128;
+    report.read.switches_of = 7;
+    report.read.ports_of = 8;
+    report.read.refused = 9;
     report.interrupted = true;
     const Json json = to_json(stage->topology, report);
     EXPECT_EQ(json.at("findings").at(0).at("kind"), "wrong-entry");
@@ -90,6 +109,10 @@ TEST_F(ReportForm, FindingsAdaptiveSwitchesAndFigures) {
     EXPECT_EQ(json.at("coverage").at("lower_bound"), 4);
     EXPECT_EQ(json.at("coverage").at("rounds_run"), 6);
     EXPECT_EQ(json.at("read").at("table_entries"), 64);
+    EXPECT_EQ(json.at("read").at("table_entries_of"), 128);
+    EXPECT_EQ(json.at("read").at("switches_of"), 7);
+    EXPECT_EQ(json.at("read").at("ports_of"), 8);
+    EXPECT_EQ(json.at("read").at("refused"), 9);
     EXPECT_EQ(json.at("interrupted"), true);
 }
 

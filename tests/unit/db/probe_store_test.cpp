@@ -64,6 +64,7 @@ TEST(ProbeStore, ARunComesBackAsItWasTold) {
     more.findings.push_back({0,
                              "wrong-entry",
                              {mad::Guid{kHighPort}, mad::PortNum{17}, "leaf-1"},
+                             mad::Lid{5},
                              "LID 5 leads out of 17, not 18"});
     more.head = head_of("alice");
     more.head->ended_ms = 1'800'000'060'000;
@@ -112,10 +113,12 @@ TEST(ProbeStore, ARunComesBackAsItWasTold) {
     EXPECT_EQ(findings[0].at.guid, mad::Guid{kHighPort});
     EXPECT_EQ(findings[0].at.port, mad::PortNum{17});
     EXPECT_EQ(findings[0].at.name, "leaf-1");
+    EXPECT_EQ(findings[0].lid, mad::Lid{5});
     EXPECT_EQ(findings[0].text, "LID 5 leads out of 17, not 18");
     EXPECT_EQ(Stranger(place.path()).ask("SELECT begun, ended, flows FROM probe_runs"),
               "2027-01-15T08:00:00.000Z|2027-01-15T08:01:00.000Z|3");
-    EXPECT_EQ(Stranger(place.path()).ask("SELECT guid, port FROM probe_findings"), "0xf000000000000001|17");
+    EXPECT_EQ(Stranger(place.path()).ask("SELECT guid, port, lid FROM probe_findings"),
+              "0xf000000000000001|17|5");
     EXPECT_EQ(Stranger(place.path()).ask("SELECT DISTINCT from_guid FROM probe_flows"), "0xf000000000000001");
 }
 

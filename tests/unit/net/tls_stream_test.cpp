@@ -1,7 +1,10 @@
 #include "net/tls_stream.hpp"
 
 #include <gtest/gtest.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -132,6 +135,76 @@ TEST_F(Streams, AServerThatSaysNothingIsGivenUp) {
     ASSERT_FALSE(silent);
     EXPECT_NE(silent.error().message.find("took too long"), std::string::npos) << silent.error().message;
     EXPECT_GE(monotonic_now() - begun, milliseconds{100});
+}
+
+/// 127.0.0.1 with a port.
+class LoopbackAddress {
+public:
+    explicit LoopbackAddress(std::uint16_t port) {
+        address_.sin_family = AF_INET;
+        address_.sin_port = htons(port);
+        address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    }
+    [[nodiscard]] addrinfo info(addrinfo* next) {
+        addrinfo one{};
+        one.ai_family = AF_INET;
+        one.ai_addr = reinterpret_cast<sockaddr*>(&address_);
+        one.ai_addrlen = sizeof address_;
+        one.ai_next = next;
+        return one;
+    }
+
+private:
+    sockaddr_in address_{};
+};
+
+/// A port that drops who calls: nobody is taken in, and there is no room to wait.
+class BlackHole {
+public:
+    BlackHole() : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
+        sockaddr_in own{};
+        own.sin_family = AF_INET;
+        own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t length = sizeof own;
+        EXPECT_EQ(::bind(fd_, reinterpret_cast<const sockaddr*>(&own), sizeof own), 0);
+        EXPECT_EQ(::listen(fd_, 0), 0);
+        EXPECT_EQ(::getsockname(fd_, reinterpret_cast<sockaddr*>(&own), &length), 0);
+        port_ = ntohs(own.sin_port);
+        for (int caller = 0; caller >= 0;) {
+            LoopbackAddress here(port_);
+            const addrinfo one = here.info(nullptr);
+            caller = connect_to_any(&one, monotonic_now() + milliseconds{100});
+            callers_.push_back(caller);
+        }
+    }
+    ~BlackHole() {
+        for (const int one : callers_) {
+            ::close(one);
+        }
+        ::close(fd_);
+    }
+    [[nodiscard]] std::uint16_t port() const { return port_; }
+
+private:
+    int fd_;
+    std::uint16_t port_ = 0;
+    std::vector<int> callers_;
+};
+
+TEST_F(Streams, AnAddressThatIsSilentDoesNotHideTheNextOne) {
+    const BlackHole hole;
+    LoopbackAddress silent(hole.port());
+    LoopbackAddress good(listener_->port());
+    addrinfo second = good.info(nullptr);
+    const addrinfo first = silent.info(&second);
+    const auto begun = monotonic_now();
+    const int fd = connect_to_any(&first, begun + milliseconds{600});
+    EXPECT_GE(fd, 0) << "half of the time is for the second";
+    EXPECT_GE(monotonic_now() - begun, milliseconds{300});
+    ::close(fd);
+    addrinfo last = silent.info(nullptr);
+    EXPECT_EQ(connect_to_any(&last, monotonic_now() + milliseconds{50}), -ETIMEDOUT);
+    EXPECT_LT(connect_to_any(nullptr, monotonic_now()), 0);
 }
 
 TEST_F(Streams, AnAddressInUseIsToldWithTheRemedy) {

@@ -196,5 +196,44 @@ TEST(Layout, ValuesThatNoTestHas) {
     }));
 }
 
+// An agent's cap is on what the port carries, and a message of one octet is mostly headers.
+TEST(Layout, ARateIsChargedForTheHeadersOfEachPacket) {
+    EXPECT_EQ(octets_on_wire(1, 4096), 1 + kPacketOverhead);
+    EXPECT_EQ(octets_on_wire(4096, 4096), 4096 + kPacketOverhead);
+    EXPECT_EQ(octets_on_wire(4097, 4096), 4097 + 2 * kPacketOverhead);
+    EXPECT_EQ(octets_on_wire(1U << 30U, 256), (1ULL << 30U) + (1ULL << 22U) * kPacketOverhead);
+}
+
+TEST(Layout, NobodyAnsweringIsWaitedForAMillisecondAtLeast) {
+    TestSpec spec = spec_of(probe::Test::ud, 64);
+    EXPECT_EQ(ud_patience(spec), std::chrono::nanoseconds{(4096LL << 14U) * 8});
+    spec.ack_timeout = 1;
+    spec.retries = 0;
+    EXPECT_EQ(ud_patience(spec), std::chrono::milliseconds{1}) << "else 122,000 a second into the void";
+    spec.ack_timeout = 0;
+    EXPECT_EQ(ud_patience(spec), std::chrono::seconds{1}) << "not for ever";
+}
+
+TEST(Layout, ReadsUnderWayAreWhatBothAdaptersCan) {
+    EXPECT_EQ(agreed_reads(16, 4), 4);
+    EXPECT_EQ(agreed_reads(4, 16), 4);
+    EXPECT_EQ(agreed_reads(16, 0), 16) << "an older side does not tell";
+}
+
+TEST(Layout, WhatLibrdmacmChoosesIsNotGivenAsWell) {
+    TestSpec spec;
+    const std::vector<Way> ways = {
+        {.pkey_index = 1}, {.dlid = mad::Lid{5}}, {.sl = mad::Sl{2}}, {.path_bits = 1}};
+    for (const Way& way : ways) {
+        spec.use_cm = false;
+        EXPECT_TRUE(check_way(spec, way));
+        spec.use_cm = true;
+        const auto checked = check_way(spec, way);
+        ASSERT_FALSE(checked) << "it would be ignored";
+        EXPECT_EQ(checked.error().kind, base::ErrorKind::usage);
+    }
+    EXPECT_TRUE(check_way(spec, {.device = "mlx5_0", .gid_index = std::uint8_t{3}, .traffic_class = 106}));
+}
+
 }  // namespace
 }  // namespace ibf::probe::test

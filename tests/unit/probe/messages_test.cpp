@@ -43,6 +43,7 @@ Outcome odd_outcome() {
     outcome.failure_text = "host-17 does not answer";
     outcome.errors = {{"transport retry counter exceeded", 4}};
     outcome.counters = {{"out_of_sequence", 17}};
+    outcome.doubts = {"symbol_error stands at its maximum of 65535", "hits wrapped at 32 bits"};
     return outcome;
 }
 
@@ -87,11 +88,12 @@ TEST(Messages, GoAndComeBackWhole) {
                             .lid = mad::Lid{0xBFFF},
                             .gid = {0xFE, 0x80, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9},
                             .mtu_bytes = 1024,
-                            .queue_pairs = {{0xFFFFFF, 1}, {2, 0xFFFFFF}},
+                            .queue_pairs = {{0xFFFFFE, 1}, {2, 0xFFFFFF}},
                             .memory = ~std::uint64_t{0},
                             .memory_bytes = 1U << 30U,
                             .memory_key = ~0U,
-                            .q_key = 0x80010000,
+                            .q_key = 0x7FFFFFFF,
+                            .reads_in = 16,
                             .cm_host = "10.0.0.1",
                             .cm_port = 7174,
                             .device = "mlx5_0/1"};
@@ -99,6 +101,7 @@ TEST(Messages, GoAndComeBackWhole) {
     EXPECT_EQ(json_of(connect.peer), json_of(address));
     EXPECT_EQ(connect.peer.gid, address.gid);
     EXPECT_EQ(connect.peer.queue_pairs[1].packet_sequence, 0xFFFFFFU);
+    EXPECT_EQ(connect.peer.reads_in, 16);
     EXPECT_EQ(json_of(sent(Prepared{address}).address), json_of(address));
 }
 
@@ -108,6 +111,7 @@ TEST(Messages, OutcomesKeepEveryFigure) {
     EXPECT_EQ(ended.outcome.latency.maximum(), 99'999'999U);
     EXPECT_EQ(ended.outcome.latency.count(), 2U);
     EXPECT_EQ(ended.outcome.counters.at("out_of_sequence"), 17U);
+    EXPECT_EQ(ended.outcome.doubts, odd_outcome().doubts);
     const ProgressTold told = sent(ProgressTold{{5, 6, base::Duration{7}}});
     EXPECT_EQ(told.progress.messages + told.progress.bytes, 11U);
     EXPECT_EQ(told.progress.elapsed, base::Duration{7});
@@ -153,6 +157,9 @@ TEST(Messages, TextsThatAreTooLongAreCutWithinNoCharacter) {
     Outcome outcome;
     outcome.failure_text = std::string(10'000, 'x');
     EXPECT_EQ(sent(Ended{outcome}).outcome.failure_text.size(), kSentenceMax);
+    outcome.doubts.assign(2000, std::string(10'000, 'x'));
+    EXPECT_EQ(sent(Ended{outcome}).outcome.doubts, std::vector(64, std::string(kSentenceMax, 'x')))
+        << "a frame has an end";
     EXPECT_EQ(sent(Hello{1, "a\xFF\xFE b", ""}).program, "a b") << "octets that are no text are left out";
 }
 
@@ -176,6 +183,8 @@ TEST(Messages, WhatIsNoMessageIsRefusedByItsField) {
     EXPECT_EQ(refusal(R"({"type":"prepare"})"), "spec: is missing");
     EXPECT_EQ(refusal(R"({"type":"connect","peer":7})"), "peer: is no object");
     EXPECT_EQ(refusal(R"({"type":"ended"})"), "outcome: is missing");
+    EXPECT_EQ(refusal(R"({"type":"ended","outcome":{"doubts":[7]}})"),
+              "outcome: doubts[0]: is no text of at most 1024 octets");
     EXPECT_EQ(refusal(R"({"type":"refused"})"), "code: is missing");
 }
 
@@ -218,11 +227,11 @@ TEST(Messages, ListsAndTextsHaveBounds) {
         const auto read = address_from(json);
         return read ? "taken" : read.error().message;
     };
-    const Json pair{{"number", 1}, {"packet_sequence", 2}};
+    const Json pair{{"number", 17}, {"packet_sequence", 2}};
     EXPECT_EQ(address(Json(64, pair)), "taken");
     EXPECT_EQ(address(Json(65, pair)), "queue_pairs: no list of at most 64");
     EXPECT_EQ(address(Json::array({{{"number", 0x1000000}}})),
-              "queue_pairs[0]: number: not a whole number from 0 to 16777215");
+              "queue_pairs[0]: number: not a whole number from 0 to 16777214");
     EXPECT_EQ(address(Json::array({7})), "queue_pairs[0]: is no object");
     Json way = json_of(Way{});
     way["device"] = std::string(256, 'x');
@@ -242,6 +251,46 @@ TEST(Messages, ListsAndTextsHaveBounds) {
     EXPECT_FALSE(histogram_from(histogram));
     histogram["buckets"] = {{1, std::uint64_t{1} << 51U}};
     EXPECT_FALSE(histogram_from(histogram)) << "the sum of counts must fit";
+}
+
+/// An address with one field replaced.
+std::string at(const char* field, const Json& value) {
+    Json json = json_of(EndpointAddress{});
+    json[field] = value;
+    const auto read = address_from(json);
+    return read ? "taken" : read.error().message.substr(0, read.error().message.find(':'));
+}
+
+TEST(Messages, NothingCanBeSentToMoreThanOnePort) {
+    for (const char* gid : {"ff0e::1", "ff12:401b:ffff::1", "ffff::", "::ffff:224.0.0.1", "::ffff:e0ff:1",
+                            "::ffff:ffff:ffff"}) {
+        EXPECT_EQ(at("gid", gid), "gid") << gid;
+    }
+    for (const char* gid : {"fe80::1", "fec0::2:c903:0:1", "::ffff:a00:1", "::ffff:dfff:ffff", "::"}) {
+        EXPECT_EQ(at("gid", gid), "taken") << gid;
+    }
+    EXPECT_EQ(at("lid", 0xBFFF), "taken");
+    EXPECT_EQ(at("lid", 0xC000), "lid");
+    EXPECT_EQ(at("lid", 0xFFFF), "lid");
+    Json way = json_of(Way{});
+    for (const auto& [dlid, is_taken] : std::vector<std::pair<int, bool>>{
+             {0, false}, {1, true}, {0xBFFF, true}, {0xC000, false}, {0xFFFF, false}}) {
+        way["dlid"] = dlid;
+        EXPECT_EQ(way_from(way).has_value(), is_taken) << dlid;
+    }
+}
+
+TEST(Messages, NorToQueuePairsAndByQKeysOfTheSubnet) {
+    const auto number = [](std::uint32_t value) {
+        return at("queue_pairs", Json::array({{{"number", value}}}));
+    };
+    EXPECT_EQ(number(0), "taken") << "of librdmacm; the agent looks whether it is";
+    EXPECT_EQ(number(1), "queue_pairs[0]");
+    EXPECT_EQ(number(2), "taken");
+    EXPECT_EQ(number(0xFFFFFE), "taken");
+    EXPECT_EQ(number(0xFFFFFF), "queue_pairs[0]");
+    EXPECT_EQ(at("q_key", 0x7FFFFFFF), "taken");
+    EXPECT_EQ(at("q_key", 0x80010000), "q_key") << "that of the general services";
 }
 
 TEST(Messages, DeepNestingIsNoMessage) {

@@ -117,5 +117,20 @@ TEST(PortCounters, APauseCounterIsExplainedForEachClass) {
     EXPECT_FALSE(explain("ethtool.rx_prio"));
 }
 
+// What is read within that time is what was read before: a short run would have counted nothing.
+TEST(PortCounters, TheKernelKeepsWhatItReadForALifespan) {
+    const SysfsTree tree("port-counters-lifespan");
+    tree.put("mlx5_0/ports/1/hw_counters/lifespan", "10\n");
+    tree.put("mlx5_0/ports/2/hw_counters/lifespan", "4000000000\n");
+    tree.put("mlx5_0/ports/3/counters/symbol_error", "3\n");
+    tree.put("mlx5_0/ports/4/hw_counters/lifespan", "0\n");
+    using std::chrono::milliseconds;
+    EXPECT_EQ(counters_kept_for("mlx5_0", 1, tree.root()), milliseconds{20});
+    EXPECT_EQ(counters_kept_for("mlx5_0", 2, tree.root()), milliseconds{500})
+        << "an agent ends a second after its limit";
+    EXPECT_EQ(counters_kept_for("mlx5_0", 3, tree.root()), milliseconds{0});
+    EXPECT_EQ(counters_kept_for("mlx5_0", 4, tree.root()), milliseconds{0});
+}
+
 }  // namespace
 }  // namespace ibf::probe::test

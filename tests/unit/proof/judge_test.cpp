@@ -86,6 +86,27 @@ TEST_F(Judge, ASwitchThatLostItsTableIsOneFinding) {
     EXPECT_NE(findings[0].text.find("entries of its table"), std::string::npos);
 }
 
+TEST_F(Judge, SwitchesThatWereNotReadInFullAreNamed) {
+    const ReadShare whole{.is_reached = true, .blocks = 2, .blocks_read = 2, .ports = 3, .ports_read = 3};
+    std::map<std::uint32_t, ReadShare> shares{{0, whole}, {1, whole}, {2, whole}, {3, whole}, {4, whole}};
+    std::vector<Finding> findings;
+    judge_unread(topology(), shares, findings);
+    EXPECT_TRUE(findings.empty());
+    shares[1].blocks_read = 1;
+    shares[2].ports_read = 0;
+    shares[3].is_reached = shares[4].is_reached = false;
+    findings.push_back({.kind = Finding::Kind::dead_device, .at = {.index = 4}});
+    judge_unread(topology(), shares, findings);
+    ASSERT_EQ(findings.size(), 4U) << "a dead device is told already";
+    for (std::uint32_t i = 1; i <= 3; ++i) {
+        EXPECT_EQ(findings[i].kind, Finding::Kind::not_read);
+        EXPECT_EQ(findings[i].at, Place{.index = i});
+    }
+    EXPECT_NE(findings[1].text.find("1 of 2 blocks"), std::string::npos) << findings[1].text;
+    EXPECT_NE(findings[2].text.find("3 of 3 ports"), std::string::npos) << findings[2].text;
+    EXPECT_NE(findings[3].text.find("no way there"), std::string::npos) << findings[3].text;
+}
+
 class JudgeCables : public Judge {
 protected:
     /// Through each cable of each switch, as they should be.
@@ -344,6 +365,51 @@ TEST_F(JudgeRound, AnAdaptiveSwitchHasSeveralWays) {
     EXPECT_NE(seen(2).why.find("adaptively"), std::string::npos);
 }
 
+TEST_F(JudgeRound, AfterAnAdaptiveSwitchPlainOnesSayNothingEither) {
+    adaptive = {hops[1].out.index};  // the leaf; its spines are plain
+    for (std::size_t i = 1; i + 1 < hops.size(); ++i) {
+        after[hops[i].out].transmit_words = 1000;
+        after[hops[i].in].receive_words = 1000;
+        after[beside(i)].transmit_words += kWords;
+    }
+    judge();
+    EXPECT_EQ(seen(0).seen, Seen::proved);
+    for (std::size_t i = 1; i + 1 < hops.size(); ++i) {
+        EXPECT_EQ(seen(i).seen, Seen::no_evidence) << i;
+        EXPECT_NE(seen(i).why.find(node_name_of(topology(), hops[1].out)), std::string::npos) << seen(i).why;
+    }
+    EXPECT_EQ(seen(hops.size() - 1).seen, Seen::proved);
+    EXPECT_EQ(flow.seen, Seen::no_evidence);
+    EXPECT_TRUE(findings.empty());
+    flow.result.initiator.failure = failure::kRetryExceeded;
+    judge();
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_EQ(findings[0].at, hops[1].out) << "beyond, it is not known";
+    EXPECT_NE(findings[0].text.find("nothing says"), std::string::npos) << findings[0].text;
+}
+
+TEST_F(JudgeRound, AFlowThatMayHaveGoneElsewhereIsNotMissedOnAnothersLink) {
+    // The other one comes to our spine by an adaptive leaf of its own, or it does not.
+    FlowReport other = flow;
+    std::optional<Flow> found;
+    for (std::uint32_t from = 0; from < topology().end_ports.size() && !found; ++from) {
+        const Flow candidate{.from = routing::EndPortIndex{from}, .to = flow.flow.to, .lid = flow.flow.lid};
+        const auto path = from == flow.flow.to.value() ? std::vector<Hop>{} : stage->hops(candidate);
+        if (path.size() == hops.size() && path[1].out.index != hops[1].out.index &&
+            path[4].out == hops[4].out) {
+            found = candidate;
+            adaptive = {path[1].out.index};
+        }
+    }
+    ASSERT_TRUE(found);
+    other.flow = *found;
+    FlowReport* const flows[] = {&flow, &other};
+    judge_round(topology(), *view, spec,
+                {.before = before, .after = after, .adaptive = adaptive, .running = running}, flows,
+                findings);
+    EXPECT_EQ(seen(4).seen, Seen::no_evidence) << "there were ours, not both";
+}
+
 TEST_F(JudgeRound, CountersThatSayNothing) {
     const auto expect_nothing = [&](const char* why) {
         judge();
@@ -378,9 +444,12 @@ TEST_F(JudgeRound, CountersThatSayNothing) {
 }
 
 TEST_F(JudgeRound, OneEndThatSawItIsEnough) {
+    judge();
+    EXPECT_EQ(flow.by_one_end, 0U);
     after[hops[2].out].known = false;
     judge();
     EXPECT_EQ(seen(2).seen, Seen::proved);
+    EXPECT_EQ(flow.by_one_end, 1U) << "and it is told";
     after[hops[2].in].receive_words = 1000;
     judge();
     EXPECT_EQ(seen(2).seen, Seen::not_seen);
@@ -479,6 +548,12 @@ TEST_F(JudgeRound, AThrottledLinkIsTheLastThatWaits) {
     judge();
     EXPECT_TRUE(findings.empty()) << "we wanted it slow";
     spec.bits_per_second = 0;
+    judge();
+    EXPECT_EQ(findings.size(), 1U);
+    flow.result.bits_per_second = 1'000'000;
+    judge();
+    EXPECT_TRUE(findings.empty()) << "an agent held it to that";
+    flow.result.bits_per_second = 0;
     spec.test = probe::Test::ping;
     judge();
     EXPECT_TRUE(findings.empty()) << "a ping has no rate";
@@ -504,6 +579,85 @@ TEST_F(JudgeRound, ADeadAgentIsNamedWithItsLeaf) {
     EXPECT_EQ(findings[0].at, hops.back().in);
     EXPECT_EQ(findings[0].peer, hops.back().out);
     EXPECT_NE(findings[0].text.find("connection refused"), std::string::npos);
+}
+
+TEST_F(JudgeRound, AnAgentThatGoesAwayIsNamedAtItsOwnHost) {
+    for (const bool is_initiator : {true, false}) {
+        lose_from(3);
+        Outcome& gone = is_initiator ? flow.result.initiator : flow.result.target;
+        gone.failure = failure::kPeerGone;
+        gone.failure_text = "host-x: the connection to its agent broke";
+        judge();
+        ASSERT_EQ(findings.size(), 1U) << "no lost traffic";
+        EXPECT_EQ(findings[0].kind, Finding::Kind::dead_agent);
+        EXPECT_EQ(findings[0].at, is_initiator ? hops.front().out : hops.back().in);
+        EXPECT_EQ(findings[0].peer, is_initiator ? hops.front().in : hops.back().out);
+        EXPECT_NE(findings[0].text.find(gone.failure_text), std::string::npos);
+    }
+}
+
+TEST_F(JudgeRound, ALimitIsNoLostTraffic) {
+    for (const bool is_initiator : {true, false}) {
+        flow.result.initiator = flow.result.target = {};
+        Outcome& refuser = is_initiator ? flow.result.initiator : flow.result.target;
+        refuser.failure = failure::kRefused;
+        refuser.failure_text = "the longest that it allows (limits.seconds)";
+        flow.result.initiator.was_stopped = true;
+        judge();
+        ASSERT_EQ(findings.size(), 1U);
+        EXPECT_EQ(findings[0].kind, Finding::Kind::ended_early);
+        EXPECT_EQ(findings[0].at, is_initiator ? hops.front().out : hops.back().in);
+        EXPECT_NE(findings[0].text.find("limits.seconds"), std::string::npos);
+    }
+}
+
+TEST_F(JudgeRound, AnEndThatNobodyExplainsIsTold) {
+    flow.result.initiator.was_stopped = true;
+    judge();
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_EQ(findings[0].kind, Finding::Kind::ended_early);
+    flow.result.target.was_stopped = true;
+    judge();
+    EXPECT_TRUE(findings.empty()) << "whoever runs it said stop, to both";
+}
+
+TEST_F(JudgeRound, CorruptPayloadIsToldByWhoComparedIt) {
+    for (const bool is_initiator : {true, false}) {
+        flow.result.initiator.corrupt = is_initiator ? 7 : 0;
+        flow.result.target.corrupt = is_initiator ? 0 : 7;
+        judge();
+        ASSERT_EQ(findings.size(), 1U);
+        EXPECT_EQ(findings[0].kind, Finding::Kind::corrupt_data);
+        EXPECT_EQ(findings[0].at, is_initiator ? hops.front().out : hops.back().in);
+        EXPECT_NE(findings[0].text.find("7 messages"), std::string::npos) << findings[0].text;
+    }
+    flow.result.target = {};
+    flow.result.target.failure = failure::kCorrupt;
+    judge();
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_EQ(findings[0].kind, Finding::Kind::corrupt_data);
+}
+
+TEST_F(JudgeRound, LostDatagramsAreLostTraffic) {
+    flow.result.initiator.messages = 90;
+    flow.result.initiator.lost = 10;
+    judge();
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_EQ(findings[0].kind, Finding::Kind::lost_traffic);
+    EXPECT_NE(findings[0].text.find("10 of 100 messages"), std::string::npos) << findings[0].text;
+    after[hops[3].in].counters.symbol_errors = 3;
+    judge();
+    ASSERT_EQ(findings.size(), 1U) << "which explains it";
+    EXPECT_EQ(findings[0].kind, Finding::Kind::port_errors);
+}
+
+TEST_F(JudgeRound, WhatTheTargetFailedAtIsTold) {
+    flow.result.target.failure = failure::kRetryExceeded;
+    flow.result.target.failure_text = "its answers";
+    judge();
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_EQ(findings[0].kind, Finding::Kind::lost_traffic);
+    EXPECT_NE(findings[0].text.find("at the target (its answers)"), std::string::npos) << findings[0].text;
 }
 
 TEST_F(JudgeRound, LostTrafficIsPlacedWhereItWasLastSeen) {

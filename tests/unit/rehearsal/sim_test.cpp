@@ -132,6 +132,25 @@ TEST_F(Rehearsal, DeadAgentsAndStops) {
     EXPECT_FALSE(results[1].text.empty());
 }
 
+TEST_F(Rehearsal, MishapsAreToldAsByRealOnes) {
+    const routing::EndPortIndex far{5};
+    agents->play(far, Mishap::dies);
+    auto results = run({order(0, 5), order(5, 0), order(0, 1)}, TestSpec{});
+    EXPECT_EQ(results[0].target.failure, failure::kPeerGone);
+    EXPECT_TRUE(results[0].initiator.failure.empty());
+    EXPECT_TRUE(results[0].initiator.was_stopped);
+    EXPECT_EQ(results[1].initiator.failure, failure::kPeerGone);
+    EXPECT_FALSE(results[2].initiator.was_stopped);
+    agents->play(far, Mishap::answers_half);
+    results = run({order(0, 5)}, TestSpec{.test = probe::Test::ud});
+    EXPECT_EQ(results[0].initiator.lost, 500U);
+    EXPECT_EQ(results[0].initiator.messages, 500U);
+    agents->play(far, Mishap::holds_to_share);
+    EXPECT_GT(run({order(0, 5)}, TestSpec{})[0].bits_per_second, 0U);
+    agents->revive(far);
+    EXPECT_TRUE(run({order(0, 5)}, TestSpec{})[0].target.failure.empty());
+}
+
 TEST_F(Rehearsal, OthersAreOnTheFabricToo) {
     const auto words = [&] {
         std::uint64_t sum = 0;

@@ -91,6 +91,39 @@ TEST(TestReport, WhatWentWrongIsToldInSentences) {
     EXPECT_EQ(text.find("symbol_error"), std::string::npos);
 }
 
+// Else "nothing rose" would be read as "nothing happened".
+TEST(TestReport, CountersThatCannotBeTrustedAreTold) {
+    SizeResult one = latency();
+    one.pair.target.doubts = {"symbol_error stands at its maximum of 65535", "hits\x1b fell"};
+    const std::string text = test_text(result({one, one}));
+    const std::size_t at = text.find("host-17: symbol_error stands at its maximum of 65535\n");
+    ASSERT_NE(at, std::string::npos) << text;
+    EXPECT_EQ(text.find("symbol_error", at + 20), std::string::npos) << "once for all sizes";
+    EXPECT_NE(text.find("host-17: hits? fell\n"), std::string::npos) << text;
+    EXPECT_EQ(test_json(result({one}))["sizes"][0]["target"]["doubts"].size(), 2U);
+    EXPECT_EQ(test_json(result({one}))["sizes"][0]["initiator"]["doubts"].size(), 0U);
+    EXPECT_EQ(verdict(result({one})), Exit::ok) << "no news of the test";
+}
+
+// Nobody asked the SA: packets of an SL that the path does not have are dropped without a word.
+TEST(TestReport, AnSlThatWasTakenUnaskedIsTold) {
+    constexpr const char* kHint = "SL 0 was taken, and the SA not asked";
+    SizeResult bad = latency();
+    bad.pair.initiator.failure = failure::kRetryExceeded;
+    auto told = result({bad});
+    EXPECT_EQ(test_text(told).find("SL"), std::string::npos) << "RoCE has none";
+    EXPECT_FALSE(test_json(told).contains("sl"));
+    told.sl = mad::Sl{};
+    EXPECT_NE(test_text(told).find(kHint), std::string::npos) << test_text(told);
+    told.sl = mad::Sl{3};
+    EXPECT_EQ(test_text(told).find(kHint), std::string::npos) << "somebody knew";
+    EXPECT_NE(test_text(told).find(", SL 3; "), std::string::npos) << test_text(told);
+    EXPECT_EQ(test_json(told)["sl"], 3);
+    auto fine = result({latency()});
+    fine.sl = mad::Sl{};
+    EXPECT_EQ(test_text(fine).find(kHint), std::string::npos);
+}
+
 TEST(TestReport, TheVerdictTellsTheFabricFromTheAgent) {
     EXPECT_EQ(verdict(result({})), Exit::ok);
     EXPECT_EQ(verdict(result({latency(), bandwidth(1)})), Exit::ok);

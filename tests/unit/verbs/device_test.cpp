@@ -132,5 +132,17 @@ TEST(Device, NoneAtAllSaysWhatToLoad) {
     EXPECT_EQ(opened.error().kind, base::ErrorKind::not_found);
 }
 
+TEST(Device, PathBitsAreWithinTheLmcOfThePort) {
+    std::vector<PortDescription> ports = {port_of("mlx5_0", 1, LinkLayer::infiniband)};
+    for (const std::uint8_t lmc : std::initializer_list<std::uint8_t>{0, 2, 7}) {
+        ports[0].lmc = lmc;
+        EXPECT_TRUE(choose(ports, {.path_bits = static_cast<std::uint8_t>((1U << lmc) - 1)}));
+        const auto above = choose(ports, {.path_bits = static_cast<std::uint8_t>(1U << lmc)});
+        ASSERT_FALSE(above) << "that LID is another port's";
+        EXPECT_EQ(above.error().kind, base::ErrorKind::usage);
+    }
+    EXPECT_TRUE(choose({roce_port()}, {.path_bits = 1})) << "there it means nothing";
+}
+
 }  // namespace
 }  // namespace ibf::probe::verbs::test
