@@ -205,11 +205,7 @@ base::Result<RebalanceStep> rebalance_step(const Topology& topology, const Route
         step.stopped = tried.attempt.refused_because;
         return step;
     }
-    if (!ring_in_transit(topology, tried, &in_force, in_force, options.threads).empty()) {
-        step.stopped = "packets that meet old and new tables could wait for each other in a ring";
-        return step;
-    }
-    tried.verdict.transit_loop.clear();
+    tried.verdict.transit_loop = ring_in_transit(topology, tried, &in_force, in_force, options.threads);
     const std::uint64_t moved = blocks_between(in_force, tried.routes);
     const std::uint64_t left = blocks_between(tried.routes, plan->fresh);
     if (moved > limits.blocks_per_step || left >= step.left) {

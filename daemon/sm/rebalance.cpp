@@ -98,6 +98,7 @@ void SubnetManager::end_balancing(Severity severity, const std::string& why, bas
     announce(severity, "rebalance-ended",
              fmt::format("{}: re-balancing ends after {}", why, blocks_text(rebalance_)), {}, {}, now, out);
     rebalance_.steps = 0;
+    rebalance_.ring_told = false;
     rebalance_.blocks = 0;
     rebalance_.plan.reset();
 }
@@ -136,6 +137,9 @@ void SubnetManager::start_rebalance(base::Instant now, Effects& out) {
     step.next->attempts = routes_->attempts;  // why this engine serves is still so
     routes_ = std::make_shared<const routing::RouteOutcome>(std::move(*step.next));
     rebalance_.tables = routes_;
+    if (!routes_->verdict.transit_loop.empty() && !std::exchange(rebalance_.ring_told, true)) {
+        announce_ring(routes_->verdict, now, out);  // once: a step is like the one before
+    }
     out.emplace_back(
         Progress{fmt::format("re-balance: {}, {} to go at most", blocks_text(rebalance_), step.left)});
     ProgramInput input = begin_short_run(RunScope::tables, now);

@@ -33,6 +33,7 @@ struct RebalanceState {
     std::shared_ptr<const routing::RebalancePlan> plan;   ///< for the tables now in force
     std::uint64_t steps = 0;                              ///< of the re-balance under way
     std::uint64_t blocks = 0;                             ///< written in them
+    bool ring_told = false;                               ///< that old and new tables of a step have one
     std::shared_ptr<const fabric::DriftReport> report;    ///< null: nothing measured yet
 
     /// Nothing known, nothing under way; the answer to a question of before is of the past.

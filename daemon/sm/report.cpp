@@ -153,13 +153,7 @@ void SubnetManager::announce_routes(base::Instant now, Effects& out) {
     }
     const routing::Verdict& verdict = routes_->verdict;
     if (!verdict.transit_loop.empty()) {
-        const routing::ChannelStep& step = verdict.transit_loop.front();
-        announce(
-            Severity::warning, "credit-cycle-in-transit",
-            fmt::format("until the new tables are written, packets that meet old and new ones may wait for "
-                        "each other in a ring of {} links, e.g. over {} port {}",
-                        verdict.transit_loop.size(), step.node, step.port),
-            {}, {}, now, out);
+        announce_ring(verdict, now, out);
     }
     if (verdict.unreachable_pairs > 0) {
         announce(
@@ -167,6 +161,16 @@ void SubnetManager::announce_routes(base::Instant now, Effects& out) {
             fmt::format("{} pairs cannot be reached: {}", verdict.unreachable_pairs, verdict.first_failure),
             {}, {}, now, out);
     }
+}
+
+void SubnetManager::announce_ring(const routing::Verdict& verdict, base::Instant now, Effects& out) {
+    const routing::ChannelStep& step = verdict.transit_loop.front();
+    announce(
+        Severity::warning, "credit-cycle-in-transit",
+        fmt::format("until the new tables are written, packets that meet old and new ones may wait for each "
+                    "other in a ring of {} links, e.g. over {} port {}",
+                    verdict.transit_loop.size(), step.node, step.port),
+        {}, {}, now, out);
 }
 
 // --- phases

@@ -331,6 +331,7 @@ private:
     void announce_isolations(base::Instant now, Effects& out);
     void announce_slow_links(base::Instant now, Effects& out);
     void announce_routes(base::Instant now, Effects& out);
+    void announce_ring(const routing::Verdict& verdict, base::Instant now, Effects& out);
     /// "DESCRIPTION (GUID)", as far as the fabric knows it.
     [[nodiscard]] std::string name_of(mad::Guid node) const;
     [[nodiscard]] base::WallTime wall(base::Instant now) const;

@@ -7,6 +7,7 @@
 
 #include "engine_fixtures.hpp"
 #include "grid_fixtures.hpp"
+#include "routing/mixture.hpp"
 
 namespace ibf::routing::test {
 namespace {
@@ -72,6 +73,8 @@ unsigned heal(const Topology& topology, Routes& routes, const RebalanceLimits& l
         expect_safe(topology, step.next->routes);
         EXPECT_TRUE(step.next->verdict.reachable());
         EXPECT_TRUE(step.next->verdict.credit_loop_free);
+        EXPECT_EQ(step.next->verdict.transit_loop.empty(),
+                  mixed_ring(topology, routes, step.next->routes, 1).empty());
         left = step.left;
         plan = step.plan;
         routes = std::move(step.next->routes);
