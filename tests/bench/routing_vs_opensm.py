@@ -69,12 +69,12 @@ def quality_options(options):
     return ("--pattern", "all", "--matchings", str(options.matchings), "--seed", "1")
 
 
-def opensm_result(options, netlist, engine, folder):
+def opensm_result(options, netlist, engine, folder, *more):
     """(seconds, engine that served, plan of its tables), or the reason why there is none."""
     with Ibsim(netlist, folder) as ibsim:
         ibsim.environment.update(bench.opensm_environment(options.peers, folder))
         counts, log = os.path.join(folder, "counts"), os.path.join(folder, "sm.log")
-        process = ibsim.spawn(bench.opensm_command(options.peers, THEIR_NAMES.get(engine, engine), folder),
+        process = ibsim.spawn(bench.opensm_command(options.peers, THEIR_NAMES.get(engine, engine), folder) + list(more),
                               os.path.join(folder, "output"), counts=counts,
                               shim=os.path.join(options.build, "lib", "libibf_count_smps.so"))
         try:
