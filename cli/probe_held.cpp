@@ -28,7 +28,9 @@ base::Result<void> read_sls(std::string_view text, const routing::Topology& topo
         text.remove_prefix(std::min(text.size(), line.size() + 1));
         const std::size_t gap = line.find(' ');
         const auto guid = mad::parse_guid(line.substr(0, gap));
-        if (!guid || gap == std::string_view::npos) {
+        constexpr std::string_view kDigits = "0123456789abcdef";
+        if (!guid || gap == std::string_view::npos ||
+            line.find_first_not_of(kDigits, gap + 1) != std::string_view::npos) {
             return base::fail(base::ErrorKind::io,
                               "the daemon's SLs of paths cannot be read: are ibfabric and "
                               "ibfabricd of the same version?");
@@ -39,7 +41,7 @@ base::Result<void> read_sls(std::string_view text, const routing::Topology& topo
         }
         auto row = std::make_shared<routing::SlRow>();
         for (const char c : line.substr(gap + 1)) {
-            row->push_back(static_cast<std::uint8_t>(c <= '9' ? c - '0' : c - 'a' + 10));
+            row->push_back(static_cast<std::uint8_t>(kDigits.find(c)));
         }
         routes.sls.resize(topology.switches.size());
         routes.sls[index] = std::move(row);

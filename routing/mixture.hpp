@@ -5,10 +5,10 @@
 // tables give, and looks for a ring in them. Old hops that lie on a ring of old and new hops to one LID are
 // left out: they go to drop before new entries are written (sm/lft_plan).
 //
-// It costs three to four times what the proof of the new tables does, more with several lanes: it is for
-// changes of which proof.hpp does not see the mixture itself. Of tables that another SM wrote nobody knows
-// the SLs: they count with those of the new ones. An old entry leads over whatever cable is at its port now,
-// whether that is Active yet or not, so there may be a ring here that no packet finds.
+// It costs what two to three proofs of the new tables do on a tree, five to ten on a torus (routing_bench):
+// it is for changes of which proof.hpp does not see the mixture itself. Of tables that another SM wrote
+// nobody knows the SLs: they count with those of the new ones. An old entry leads over whatever cable is at
+// its port now, whether that is Active yet or not, so there may be a ring here that no packet finds.
 #pragma once
 
 #include <vector>

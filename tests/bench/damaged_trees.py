@@ -5,8 +5,8 @@
 
 1,024 hosts on 320 16-port switches in three levels; for each seed another two percent of the cables between switches are
 missing. OpenSM runs on ibsim; its tables are read back by dump_fts, and both are judged by `ibfabric plan`: mean and worst
-link of all shifts, effective bisection over the matchings. dump_fts leaves out the top LID (its block's last entries), so OpenSM's
-pairs to it carry no load, which flatters it. --check ends with 1 where ours is worse on any instance, or misses a bar.
+link of all shifts, effective bisection over the matchings. dump_fts leaves out a top LID that begins a block of its own, as 1,344 does:
+OpenSM's pairs to it carry no load, which flatters it. --check ends with 1 where ours is worse on any instance, or misses a bar.
 """
 
 import argparse

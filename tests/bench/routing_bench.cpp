@@ -11,12 +11,14 @@
 #include <cstring>
 #include <ctime>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/heap.hpp"
+#include "routing/mixture.hpp"
 #include "routing/netlist.hpp"
 #include "routing/routes.hpp"
 #include "routing/topology.hpp"
@@ -76,7 +78,9 @@ void print_quality(const Quality& quality) {
     }
 }
 
-void bench_engine(const Topology& topology, const std::string& engine, int runs, double baseline) {
+/// `before`: tables of another engine, as if they were in force; becomes these, if there were none.
+void bench_engine(const Topology& topology, const std::string& engine, int runs, double baseline,
+                  std::optional<Routes>& before) {
     RouteOptions options;
     ibf::base::Result<Routes> routes;
     const double compute = best_of(runs, [&] {
@@ -105,6 +109,14 @@ void bench_engine(const Topology& topology, const std::string& engine, int runs,
         "    pairs {} unreachable {} loops {} switch pairs unreachable {} credit loop {} hash {:016x}\n",
         verdict.pairs_checked, verdict.unreachable_pairs, verdict.loops, verdict.switch_pairs_unreachable,
         verdict.credit_loop.size(), routes->hash());
+    if (before) {
+        const double mixture =
+            seconds_of([&] { static_cast<void>(mixed_ring(topology, *before, *routes, options.threads)); });
+        fmt::print("    together with the tables of {}: {:.3f} s ({:.1f} proofs)\n", before->engine, mixture,
+                   mixture / proof);
+    } else {
+        before = *routes;
+    }
     print_quality(quality);
 }
 
@@ -120,8 +132,9 @@ void bench(const std::string& spec, int runs) {
     fmt::print("{}\n  {} switches, {} end ports, {} LIDs, {} links; baseline {:.3f} s\n", spec,
                topology->switches.size(), topology->end_ports.size(), topology->lid_count(),
                topology->link_count(), baseline);
+    std::optional<Routes> first;
     for (const std::string& engine : engine_names()) {
-        bench_engine(*topology, engine, runs, baseline);
+        bench_engine(*topology, engine, runs, baseline, first);
     }
 }
 

@@ -1,4 +1,5 @@
 // Tables are re-balanced after a while of quiet, a few blocks a second, and not a moment longer than needed.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "harness.hpp"
@@ -158,6 +159,34 @@ TEST_F(Rebalance, Who_loses_mastership_forgets_it) {
     ASSERT_TRUE(lab->run_until([&] { return lab->sm->role() == sm::Role::master; }, seconds{60}));
     lab->advance(seconds{30});
     EXPECT_EQ(lab->events("rebalance-ended"), 0U) << "it had ended with its time as master";
+}
+
+// The SLs of layered tables change with nearly every step, so old and new ones have a ring: told once.
+TEST(RebalanceOfLayers, A_ring_of_the_tables_before_and_after_a_step_is_told_once) {
+    LabOptions options;
+    options.config.routing.engines = {"dfsssp"};
+    options.config.rebalance_blocks = 1;
+    Lab lab(netlist("torus:4x4,hosts=4"), options);
+    lab.start();
+    ASSERT_TRUE(lab.run_until_up(seconds{5}));
+    std::vector<std::string> cables;
+    for (const routing::NetlistNode& node : lab.sim.netlist().nodes) {
+        if (node.type == mad::NodeType::switch_) {
+            cables.push_back(fmt::format("\"{}/1\"", node.id));
+        }
+    }
+    for (const std::string& cable : cables) {
+        lab.inject("link-down " + cable);
+        lab.advance(seconds{20});
+        lab.inject("link-up " + cable);
+        lab.advance(seconds{20});
+    }
+    lab.announced.clear();
+    ASSERT_TRUE(lab.run_until([&] { return lab.events("rebalance-ended") > 0; }, seconds{900}));
+    EXPECT_NE(lab.find_event("rebalance-ended")->text.find("step(s)"), std::string::npos);
+    EXPECT_EQ(lab.find_event("rebalance-ended")->text.find(" 1 step(s)"), std::string::npos);
+    EXPECT_EQ(lab.events("credit-cycle-in-transit"), 1U);
+    EXPECT_EQ(wrong(lab), "");
 }
 
 }  // namespace
