@@ -8,8 +8,8 @@
 #include "cli/commands.hpp"
 #include "cli/query.hpp"
 #include "cli/record_text.hpp"
-#include "cli/sa_client.hpp"
 #include "cli/table.hpp"
+#include "mad/sa_client.hpp"
 
 namespace ibf::cli {
 namespace {
@@ -166,7 +166,7 @@ base::Result<mad::SaReply> ask_sa(const QueryOptions& options, const std::vector
                                   mad::SaMad question) {
     const mad::SaQueryLimits limits{.timeout = std::chrono::milliseconds{options.timeout_ms},
                                     .retries = options.retries};
-    auto client = SaClient::open(options.port, limits);
+    auto client = mad::SaClient::open(options.port, limits);
     if (!client) {
         return tl::unexpected(client.error());
     }

@@ -36,6 +36,8 @@ struct LocalPort {
     std::string state_text;  ///< why it can or can't be used, for people
     Lid sm_lid{};            ///< of the subnet manager that configured it; none: nobody has
     Sl sm_sl{};
+    Lid lid{};                  ///< its own, the first of them
+    std::vector<PKey> pkeys{};  ///< by index; 0 is an empty entry
 };
 
 class Transport {

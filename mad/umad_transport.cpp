@@ -259,6 +259,10 @@ base::Result<LocalPort> read_local_port(const PortChoice& choice) {
     local.port_guid = Guid{be64toh(port.port_guid)};
     local.sm_lid = Lid{static_cast<std::uint16_t>(port.sm_lid)};
     local.sm_sl = Sl{static_cast<std::uint8_t>(port.sm_sl)};
+    local.lid = Lid{static_cast<std::uint16_t>(port.base_lid)};
+    for (unsigned i = 0; i < port.pkeys_size; ++i) {
+        local.pkeys.emplace_back(port.pkeys[i]);  // in host order
+    }
     local.state_text = fmt::format("{}, {}", to_string(static_cast<PortState>(port.state)),
                                    to_string(static_cast<PhysState>(port.phys_state)));
     umad_release_port(&port);
