@@ -481,7 +481,12 @@ void Discovery::on_port_info(PortRef ref, const mad::Completion& completion) {
         return;
     }
     const bool fdr10 = port.info.fdr10_active;
+    const mad::Lid named = port.known && input_.touched ? port.info.sm_lid : mad::kLidNone;
     port.info = mad::decode_port_info(completion.data);
+    if (named != mad::kLidNone && port.info.sm_lid != mad::kLidNone && port.info.sm_lid != named &&
+        (!node.is_switch() || ref.port.value() == 0)) {
+        return contradict(fmt::format("{} names another master: LID {}", place(ref), port.info.sm_lid));
+    }
     port.known = true;
     port.usable = true;
     if (extended) {

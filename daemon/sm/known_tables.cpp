@@ -38,6 +38,9 @@ bool has_a_cable_of(const Fabric& fabric, const Node& node, const Fabric& past, 
 std::vector<std::uint32_t> SubnetManager::unknown_tables() {
     std::vector<std::uint32_t> unknown;
     unreadable_.clear();
+    if (std::exchange(shared_mastership_, false)) {
+        forget_acknowledged();  // MasterSMLID may be ours again, and a block of that one's come after ours
+    }
     doubt_other_devices();
     for (const std::uint32_t index : view_->switch_nodes) {
         const Node& node = working_->nodes[index];

@@ -320,7 +320,9 @@ void SubnetManager::act_on(const Election::Step& step, base::Instant now, Effect
                 want_priority_trap(out);  // the one that told of our IsSM bit may be lost (C47)
             }
             return;
-        case Act::look: return look_anew(step, now, out);
+        case Act::look:
+            shared_mastership_ = shared_mastership_ || step.to == Role::master;
+            return look_anew(step, now, out);
         case Act::hand_over:
             static_cast<void>(
                 ask_sm(step.whom.guid, Ask::hand_over, modifier_of(Input::handover), own_sm_info()));
@@ -366,15 +368,22 @@ void SubnetManager::look_anew(const Election::Step& step, base::Instant now, Eff
     want_sweep(SweepScope::full, why, now);
 }
 
-/// Another one is master: what was known of the devices is theirs to change from now on.
-void SubnetManager::forget_mastership() {
+/// What devices acknowledged may have been overwritten since.
+void SubnetManager::forget_acknowledged() {
     programmed_.clear();
     groups_programmed_.clear();
     acknowledged_.clear();
     lanes_acknowledged_.clear();
+    survey_ = LaneSurvey{};
+    in_force_known_ = false;
+}
+
+/// Another one is master: what was known of the devices is theirs to change from now on.
+void SubnetManager::forget_mastership() {
+    forget_acknowledged();
+    shared_mastership_ = false;
     stored_lanes_.clear();
     stored_clean_ = false;
-    survey_ = LaneSurvey{};
     routes_.reset();
     routes_for_.reset();
     routed_.reset();
@@ -387,7 +396,6 @@ void SubnetManager::forget_mastership() {
     port_orders_.clear();
     not_set_up_until_.reset();
     link_traps_.clear();
-    in_force_known_ = false;
     lost_clients_.clear();
     reregister_due_.reset();
     reregister_refused_.clear();

@@ -250,6 +250,7 @@ private:
     void abandon_look(const std::string& why, base::Instant now, Effects& out);
     void look_anew(const Election::Step& step, base::Instant now, Effects& out);
     void forget_mastership();
+    void forget_acknowledged();
     [[nodiscard]] fabric::Mastership mastership() const;
     void tell_stuck(base::Instant now, Effects& out);
     void tell_role(const Election::Step& step, base::Instant now, Effects& out);
@@ -421,6 +422,7 @@ private:
     mad::Lid sm_lid_{};
     Election election_;
     std::uint32_t guard_waits_ = 0;
+    bool shared_mastership_ = false;  ///< another master was at work beside this one, and is no more
     bool silence_met_ = false;        ///< the look before was ended by it
     bool orphans_met_ = false;        ///< standbys, and no master
     std::set<mad::Guid> heard_;       ///< SMs that asked for our SMInfo while we were discovering; 0: no name

@@ -1,5 +1,7 @@
 // Several of our SMs on one fabric, in virtual time: who is master, and what that does to the fabric, judged
 // by the simulated devices' own state and by what each SM sent.
+#include <sstream>
+
 #include <gtest/gtest.h>
 
 #include "base/prng.hpp"
@@ -576,6 +578,81 @@ TEST(Orders, C49_AHundredRandomOnes) {
             << seed << ": " << to_string(a.sm->role()) << ", " << to_string(b.sm->role());
         EXPECT_EQ(wrong(a), "") << seed;
     }
+}
+
+/// Whose timers are those of a test, so that two masters write at the same time.
+LabOptions in_a_hurry(LabOptions options) {
+    options.config.poll_interval = milliseconds{50};
+    options.config.hand_over_hold = {};
+    options.config.trap_hold_down = milliseconds{10};
+    options.config.sweep_interval = milliseconds{100};
+    options.config.mads.timeout = milliseconds{20};
+    return options;
+}
+
+/// But for the rules of the wire: a port that the other one has set meanwhile refuses the next step.
+std::string wrong_at_rest(const Lab& lab) {
+    std::istringstream all(wrong(lab));
+    std::string kept;
+    for (std::string line; std::getline(all, line);) {
+        kept += line.starts_with("wire rule") ? "" : line + "\n";
+    }
+    return kept;
+}
+
+/// A hurried order of Sets, cables and managers whose host stops now and then, milliseconds apart.
+void hurry(std::uint64_t seed) {
+    base::Prng prng(seed);
+    Lab a(t2(), in_a_hurry(manager("h1", 2)));
+    Lab b(a, in_a_hurry(manager("h5", static_cast<std::uint8_t>(prng.below(5)))));
+    const auto stranger = a.sim.join("h8", 0, [](mad::WireMad&&) {}).value();
+    a.start();
+    b.start();
+    std::array<bool, 2> frozen{};
+    for (int step = 0; step < 25; ++step) {
+        const bool first = prng.below(2) == 0;
+        const mad::SmInfo shown{mad::Guid{0x0002C90000000C01ULL}, mad::SmKey{1}, 1,
+                                static_cast<std::uint8_t>(prng.below(16)), mad::SmState::master};
+        switch (prng.below(10)) {
+            case 0: a.inject("link-down leaf1/5\nlink-down leaf1/6"); break;
+            case 1: a.inject("link-up leaf1/5\nlink-up leaf1/6"); break;
+            case 2: a.inject(first ? "link-down leaf1/1" : "link-down leaf2/1"); break;
+            case 3: a.inject(first ? "link-up leaf1/1" : "link-up leaf2/1"); break;
+            case 4:
+            case 5: {
+                Lab& lab = first ? a : b;
+                bool& is = frozen[first ? 0 : 1];
+                is ? lab.thaw() : lab.freeze();
+                is = !is;
+                break;
+            }
+            default:
+                send_sm_set(a, stranger, first ? "h1" : "h5", prng.below(3) == 0 ? 4 : 1, shown);
+                break;
+        }
+        a.advance(std::chrono::microseconds{prng.below(15'000)});
+    }
+    if (frozen[0]) {
+        a.thaw();
+    }
+    if (frozen[1]) {
+        b.thaw();
+    }
+    a.inject("link-up leaf1/5\nlink-up leaf1/6\nlink-up leaf1/1\nlink-up leaf2/1");
+    a.advance(seconds{20});
+    EXPECT_EQ(masters({&a, &b}), 1U)
+        << seed << ": " << to_string(a.sm->role()) << ", " << to_string(b.sm->role());
+    EXPECT_EQ(wrong_at_rest(a), "") << seed;
+}
+
+// In 22301 the one that is left had acknowledgements for tables that the other wrote over, and in 3718 each of
+// them cleared the bits that would have told the other one of it.
+TEST(Orders, C49_TwoThatWriteAtTheSameTime) {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+        hurry(seed);
+    }
+    hurry(3718);
+    hurry(22301);
 }
 
 // C28: a standby that is gone is not asked any more.
