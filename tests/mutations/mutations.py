@@ -18,7 +18,7 @@ RESTART = Binary("ibf_test_sm", "Restart.*:Change.*:*BringUp*:" + TABLES.filter)
 MEMO = Binary("ibf_test_routing", "Memo.*")
 AGENT = Binary("ibf_test_agent", "*")
 PROOF = Binary("ibf_test_proof", "*")
-DOUBT = Binary("ibf_test_sm", "Doubt*:KnownTables.*:Election.*")
+DOUBT = Binary("ibf_test_sm", "Doubt*:KnownTables.*:Election.*:Orders.C49_Two*")
 
 
 PROGRAMMER = ("daemon/sm/programmer.cpp", "daemon/sm/programmer_lanes.cpp")
@@ -170,6 +170,10 @@ MUTATIONS = [
           "        if (!same) {", "        if (!same && then == before.end()) {", "known_tables.cpp"),
     doubt("own-cable-forgets", "a look that saw our own port only counts as one at the switches",
           "for (const Node& node : settled_->nodes) {", "for (const Node& node : fabric_->nodes) {", "known_tables.cpp"),
+    doubt("rival-wrote-nothing", "who stays master believes what was acknowledged before another master wrote",
+          "if (std::exchange(shared_mastership_, false)) {", "if (std::exchange(shared_mastership_, false) && !view_) {", "known_tables.cpp"),
+    doubt("rival-unseen", "a port that names another master is no reason to look elsewhere",
+          "const mad::Lid named = port.known && input_.touched ?", "const mad::Lid named = port.known && !input_.touched ?", "discovery.cpp"),
     doubt("namesakes-unasked", "of two with one GUID the one that was believed is believed for ever",
           "    ask_namesakes();\n    if (!ask_silent) {", "    if (!ask_silent) {", "light_sweep.cpp"),
     # What an agent lends, to whom, and for how long.
