@@ -126,6 +126,7 @@ FlowResult RemoteAgents::run_one(const FlowOrder& order, const probe::TestSpec& 
     from->way.sl = order.sl;
     const routing::TopologyEndPort& target = topology_.end_ports[order.flow.to.value()];
     to->way.dlid = topology_.end_ports[order.flow.from.value()].lids.base;
+    to->way.sl = mad::Sl{};
     if (target.switch_index != routing::kNoIndex) {
         to->way.sl = mad::Sl{routes_.sl(routing::SwitchIndex{target.switch_index}, *to->way.dlid)};
     }

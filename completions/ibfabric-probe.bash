@@ -11,7 +11,7 @@ _ibfabric_probe() {
             mapfile -t COMPREPLY < <(compgen -f -- "$current")
             return
             ;;
-        --device)
+        --device | --port)
             mapfile -t COMPREPLY < <(cd /sys/class/infiniband 2>/dev/null && compgen -d -- "$current")
             return
             ;;
@@ -42,13 +42,14 @@ _ibfabric_probe() {
                 return
             fi
             ;;
+        path) choices="--port --pkey-index" ;;
         agent) choices="--config --listen --log-level $access" ;;
         key)
             mapfile -t COMPREPLY < <(compgen -f -- "$current")
             return
             ;;
         "")
-            choices="ping send write read ud devices check explain agent key"
+            choices="ping send write read ud devices check explain path agent key"
             if [[ $current == -* ]]; then
                 choices="--version --help-all --json --help"
             fi

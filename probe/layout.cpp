@@ -89,7 +89,8 @@ base::Result<void> check_spec(const TestSpec& spec) {
 }
 
 base::Result<void> check_way(const TestSpec& spec, const Way& way) {
-    if (spec.use_cm && (way.dlid || way.sl != mad::Sl{} || way.path_bits != 0 || way.pkey_index != 0)) {
+    if (spec.use_cm &&
+        (way.dlid || way.sl.value_or(mad::Sl{}) != mad::Sl{} || way.path_bits != 0 || way.pkey_index != 0)) {
         return base::fail(base::ErrorKind::usage,
                           "with --cm the path is librdmacm's: leave out the LID, SL, path bits and P_Key");
     }

@@ -141,6 +141,14 @@ void take_counts(Fields& fields, std::string_view field, std::map<std::string, s
     }
 }
 
+void take_sl(Fields& fields, std::optional<mad::Sl>& sl) {
+    if (fields.has("sl")) {
+        mad::Sl given{};
+        fields.strong("sl", given, 15);
+        sl = given;
+    }
+}
+
 template <class Value, class Read>
 void take_part(Fields& fields, std::string_view field, Value& value, Read read) {
     const Json* const object = fields.object(field);
@@ -238,6 +246,9 @@ void put(Json& out, const Connect& connect) {
 void put(Json& out, const ProgressTold& told) {
     out["progress"] = probe::json_of(told.progress);
 }
+void put(Json& out, const Connected& connected) {
+    out["path"] = probe::json_of(connected.path);
+}
 void put(Json& out, const Ended& ended) {
     out["outcome"] = probe::json_of(ended.outcome);
 }
@@ -276,6 +287,11 @@ void take(Fields& fields, Prepared& prepared) {
 }
 void take(Fields& fields, Connect& connect) {
     take_part(fields, "peer", connect.peer, address_from);
+}
+void take(Fields& fields, Connected& connected) {
+    if (fields.has("path")) {  // an older agent does not tell
+        take_part(fields, "path", connected.path, path_from);
+    }
 }
 void take(Fields& fields, ProgressTold& told) {
     take_part(fields, "progress", told.progress, progress_from);
@@ -367,8 +383,14 @@ Result<TestSpec> spec_from(const Json& json) {
 }
 
 Json json_of(const Way& way) {
-    Json out{{"device", cut(way.device)}, {"port", way.port},           {"pkey_index", way.pkey_index},
-             {"sl", way.sl.value()},      {"path_bits", way.path_bits}, {"traffic_class", way.traffic_class}};
+    Json out{{"device", cut(way.device)},
+             {"port", way.port},
+             {"pkey_index", way.pkey_index},
+             {"path_bits", way.path_bits},
+             {"traffic_class", way.traffic_class}};
+    if (way.sl) {
+        out["sl"] = way.sl->value();
+    }
     if (way.gid_index) {
         out["gid_index"] = *way.gid_index;
     }
@@ -384,7 +406,7 @@ Result<Way> way_from(const Json& json) {
     fields.text("device", way.device);
     fields.number("port", way.port);
     fields.number("pkey_index", way.pkey_index);
-    fields.strong("sl", way.sl, 15);
+    take_sl(fields, way.sl);
     fields.number("path_bits", way.path_bits, 0, 127);
     fields.number("traffic_class", way.traffic_class);
     if (fields.has("gid_index")) {
@@ -397,6 +419,28 @@ Result<Way> way_from(const Json& json) {
         way.dlid = mad::Lid{dlid};
     }
     return fields.result(std::move(way));
+}
+
+Json json_of(const PathTaken& path) {
+    Json out{{"mtu_bytes", path.mtu_bytes},
+             {"bits_per_second", path.bits_per_second},
+             {"is_recorded", path.is_recorded},
+             {"trouble", cut(path.trouble, kSentenceMax)}};
+    if (path.sl) {
+        out["sl"] = path.sl->value();
+    }
+    return out;
+}
+
+Result<PathTaken> path_from(const Json& json) {
+    Fields fields(json);
+    PathTaken path;
+    take_sl(fields, path.sl);
+    fields.number("mtu_bytes", path.mtu_bytes);
+    fields.number("bits_per_second", path.bits_per_second);
+    fields.boolean("is_recorded", path.is_recorded);
+    fields.text("trouble", path.trouble, kSentenceMax);
+    return fields.result(std::move(path));
 }
 
 Json json_of(const EndpointAddress& address) {

@@ -91,7 +91,9 @@ struct Prepared {
 struct Connect {
     EndpointAddress peer{};
 };
-struct Connected {};
+struct Connected {
+    PathTaken path{};
+};
 struct Run {};
 struct ProgressTold {
     Progress progress{};
@@ -147,6 +149,7 @@ using Message = std::variant<Hello, Describe, Description, Prepare, Prepared, Co
 [[nodiscard]] Json json_of(const TestSpec& spec);
 [[nodiscard]] Json json_of(const Way& way);
 [[nodiscard]] Json json_of(const EndpointAddress& address);
+[[nodiscard]] Json json_of(const PathTaken& path);
 [[nodiscard]] Json json_of(const Histogram& histogram);
 [[nodiscard]] Json json_of(const Progress& progress);
 [[nodiscard]] Json json_of(const Outcome& outcome);
@@ -156,6 +159,7 @@ using Message = std::variant<Hello, Describe, Description, Prepare, Prepared, Co
 [[nodiscard]] base::Result<TestSpec> spec_from(const Json& json);
 [[nodiscard]] base::Result<Way> way_from(const Json& json);
 [[nodiscard]] base::Result<EndpointAddress> address_from(const Json& json);
+[[nodiscard]] base::Result<PathTaken> path_from(const Json& json);
 [[nodiscard]] base::Result<Histogram> histogram_from(const Json& json);
 [[nodiscard]] base::Result<Outcome> outcome_from(const Json& json);
 

@@ -1,4 +1,5 @@
 // run_pair() of spec.hpp: who waits for whom.
+#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <utility>
@@ -75,12 +76,35 @@ void judge_written(const TestSpec& spec, PairOutcome& pair) {
     }
 }
 
-base::Result<void> connect_both(Endpoint& initiator, Endpoint& target, const EndpointAddress& from,
+struct BothPaths {
+    PathTaken there;
+    PathTaken back;
+};
+
+/// An adapter takes packets that are longer than its own side's MTU for broken ones.
+base::Result<void> agree_on_mtu(const TestSpec& spec, const BothPaths& paths, const EndpointAddress& from,
                                 const EndpointAddress& to) {
+    const std::uint32_t of_ports = std::min(from.mtu_bytes, to.mtu_bytes);
+    const auto mtu_of = [&](const PathTaken& path) {
+        return path.mtu_bytes != 0 ? path.mtu_bytes : spec.mtu_bytes != 0 ? spec.mtu_bytes : of_ports;
+    };
+    if (spec.test == Test::ud || spec.use_cm || mtu_of(paths.there) == mtu_of(paths.back)) {
+        return {};
+    }
+    return base::fail(
+        base::ErrorKind::usage,
+        fmt::format("{} would send with an MTU of {}, {} with one of {}, since not both know the "
+                    "path: give --mtu {}",
+                    from.device, mtu_of(paths.there), to.device, mtu_of(paths.back),
+                    std::min(mtu_of(paths.there), mtu_of(paths.back))));
+}
+
+base::Result<BothPaths> connect_both(Endpoint& initiator, Endpoint& target, const EndpointAddress& from,
+                                     const EndpointAddress& to, const std::stop_token& stop) {
     // At the same time: by librdmacm one of them waits for the other.
-    base::Result<void> accepted;
-    std::thread accepting([&] { accepted = target.connect(from); });
-    base::Result<void> connected = initiator.connect(to);
+    base::Result<PathTaken> accepted;
+    std::thread accepting([&] { accepted = target.connect(from, stop); });
+    base::Result<PathTaken> connected = initiator.connect(to, stop);
     accepting.join();
     if (!connected) {
         return named(initiator, connected.error());
@@ -88,7 +112,7 @@ base::Result<void> connect_both(Endpoint& initiator, Endpoint& target, const End
     if (!accepted) {
         return named(target, accepted.error());
     }
-    return {};
+    return BothPaths{std::move(*connected), std::move(*accepted)};
 }
 
 PairOutcome run_both(Endpoint& initiator, Endpoint& target,
@@ -132,12 +156,18 @@ base::Result<PairOutcome> run_pair(Endpoint& initiator, Endpoint& target, const 
     if (!here) {
         return named(initiator, here.error());
     }
-    if (auto done =
-            connect_both(initiator, target, named_address(initiator, *here), named_address(target, *there));
-        !done) {
-        return tl::unexpected(done.error());
+    const EndpointAddress at_initiator = named_address(initiator, *here);
+    const EndpointAddress at_target = named_address(target, *there);
+    auto paths = connect_both(initiator, target, at_initiator, at_target, stop);
+    if (!paths) {
+        return tl::unexpected(paths.error());
+    }
+    if (const auto agreed = agree_on_mtu(spec, *paths, at_initiator, at_target); !agreed) {
+        return tl::unexpected(agreed.error());
     }
     PairOutcome pair = run_both(initiator, target, progress, stop);
+    pair.there = std::move(paths->there);
+    pair.back = std::move(paths->back);
     judge_written(spec, pair);
     return pair;
 }

@@ -56,16 +56,16 @@ struct TestSpec {
     bool huge_pages = true;     ///< where there are some
 };
 
-/// Where on a host, and by which way. Empty or zero: chosen. Nobody asks the subnet administration: without a
-/// word it is the peer's LID, SL 0 and the smaller MTU, and on a fabric whose paths have other SLs (QoS, a
-/// routing that breaks cycles by SLs) the holder has to say which.
+/// Where on a host, and by which way. Empty or zero: chosen. Without an SL, a side on InfiniBand asks the
+/// subnet administration for the path to the other one (path.hpp).
 struct Way {
     std::string device{};   ///< "mlx5_0"; empty: the first with an active port
     std::uint8_t port = 0;  ///< 0: the first active one
     std::optional<std::uint8_t> gid_index{};
     std::uint16_t pkey_index = 0;
     std::optional<mad::Lid> dlid{};  ///< instead of the peer's own; with an LMC, one of several
-    mad::Sl sl{};  ///< the service level (on RoCE: the upper bits of the traffic class' priority)
+    /// The service level (on RoCE: the upper bits of the traffic class' priority, 0 without).
+    std::optional<mad::Sl> sl{};
     std::uint8_t path_bits = 0;      ///< which of our own LIDs is the source
     std::uint8_t traffic_class = 0;  ///< with a GRH
 };
@@ -92,6 +92,16 @@ struct EndpointAddress {
     std::string cm_host{};         ///< with use_cm: where the target listens
     std::uint16_t cm_port = 0;
     std::string device{};  ///< for people: "mlx5_0/1"
+};
+
+/// What a side sends by.
+struct PathTaken {
+    /// None: the link layer has none, librdmacm asked for it, or an agent of an older version does not tell.
+    std::optional<mad::Sl> sl{};
+    std::uint32_t mtu_bytes = 0;        ///< of the connection; 0: not told
+    std::uint64_t bits_per_second = 0;  ///< of the path, as its record says; 0: there is no record
+    bool is_recorded = false;           ///< SL, MTU and rate are the subnet administration's
+    std::string trouble{};  ///< SL 0 for want of a record: why there is none, and what to do about it
 };
 
 /// Key of Outcome::errors: messages that nobody waited for any more.
@@ -151,8 +161,10 @@ public:
     /// (memory lock limit, with what to set; an agent's limits), not_found (a GID index that is empty).
     [[nodiscard]] virtual base::Result<EndpointAddress> prepare(const TestSpec& spec, Side side,
                                                                 const Way& way) = 0;
-    /// Errors: unavailable (the peer cannot be addressed), usage (the two do not fit: link layers, MTU).
-    [[nodiscard]] virtual base::Result<void> connect(const EndpointAddress& peer) = 0;
+    /// Errors: unavailable (the peer cannot be addressed, or `stop` was requested), usage (the two do not
+    /// fit: link layers, MTU).
+    [[nodiscard]] virtual base::Result<PathTaken> connect(const EndpointAddress& peer,
+                                                          std::stop_token stop) = 0;
     /// The initiator comes back when it is done; the target when `stop` is requested, which the holder does
     /// once the initiator is done. An error is of the machinery; what went wrong on the wire is in Outcome.
     [[nodiscard]] virtual base::Result<Outcome> run(const std::function<void(const Progress&)>& progress,
@@ -165,6 +177,8 @@ public:
 struct PairOutcome {
     Outcome initiator;
     Outcome target;
+    PathTaken there{};  ///< the initiator's
+    PathTaken back{};   ///< the target's
 };
 [[nodiscard]] base::Result<PairOutcome> run_pair(Endpoint& initiator, Endpoint& target, const TestSpec& spec,
                                                  const Way& from, const Way& to,

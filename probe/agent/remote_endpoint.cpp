@@ -46,8 +46,12 @@ public:
         longest_ = has_end ? std::min(spec.duration, allowed_) : allowed_;
         return std::move(prepared->address);
     }
-    [[nodiscard]] Result<void> connect(const EndpointAddress& peer) override {
-        return ask<Connected>(Connect{peer}, patience_.answer).map([](const Connected&) {});
+    [[nodiscard]] Result<PathTaken> connect(const EndpointAddress& peer, std::stop_token stop) override {
+        const net::WakeUp stopping;
+        const std::stop_callback on_stop(std::move(stop), [&stopping] { stopping.signal(); });
+        return ask<Connected>(Connect{peer}, patience_.answer, &stopping).map([](Connected&& connected) {
+            return std::move(connected.path);
+        });
     }
     [[nodiscard]] Result<Outcome> run(const std::function<void(const Progress&)>& progress,
                                       std::stop_token stop) override;
@@ -60,7 +64,13 @@ public:
 
 private:
     template <class Answer>
-    Result<Answer> ask(const Message& question, std::chrono::milliseconds patience);
+    Result<Answer> ask(const Message& question, std::chrono::milliseconds patience) {
+        return ask<Answer>(question, patience, nullptr);
+    }
+    /// Once `stopping` is signalled, the agent is told, and answers.
+    template <class Answer>
+    Result<Answer> ask(const Message& question, std::chrono::milliseconds patience,
+                       const net::WakeUp* stopping);
     [[nodiscard]] base::Error broken(const base::Error& error);
     [[nodiscard]] Outcome lost(const Progress& last, const std::string& why) const;
 
@@ -82,7 +92,8 @@ base::Error AgentsEndpoint::broken(const base::Error& error) {
 }
 
 template <class Answer>
-Result<Answer> AgentsEndpoint::ask(const Message& question, std::chrono::milliseconds patience) {
+Result<Answer> AgentsEndpoint::ask(const Message& question, std::chrono::milliseconds patience,
+                                   const net::WakeUp* stopping) {
     if (is_broken_) {
         return base::fail(ErrorKind::unavailable,
                           fmt::format("{}: the connection to its agent is gone", host_));
@@ -92,9 +103,17 @@ Result<Answer> AgentsEndpoint::ask(const Message& question, std::chrono::millise
     }
     const base::Instant deadline = base::monotonic_now() + patience;
     while (true) {
-        auto arrival = line_.receive(deadline);
+        auto arrival =
+            line_.receive(deadline, stopping == nullptr ? std::vector<int>{} : std::vector{stopping->fd()});
         if (!arrival) {
             return tl::unexpected(broken(arrival.error()));
+        }
+        if (stopping != nullptr && arrival->readiness == net::Readiness::woken) {
+            stopping->clear();
+            if (const auto sent = line_.send(Stop{}); !sent) {
+                return tl::unexpected(broken(sent.error()));
+            }
+            continue;
         }
         const bool is_late =
             arrival->message &&

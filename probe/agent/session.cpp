@@ -161,9 +161,9 @@ Result<void> Session::on_message(Message&& message) {
         if (const auto allowed = allowed_peer(spec_, connect->peer); !allowed) {
             return refuse(refusal::kLimit, allowed.error().message);
         }
-        begin_call([this, peer = connect->peer](const std::stop_token&) -> Message {
-            const auto connected = endpoint_->connect(peer);
-            return connected ? Message(Connected{}) : refused_by(connected.error());
+        begin_call([this, peer = connect->peer](const std::stop_token& stop) -> Message {
+            auto connected = endpoint_->connect(peer, stop);
+            return connected ? Message(Connected{std::move(*connected)}) : refused_by(connected.error());
         });
         return {};
     }
@@ -264,8 +264,11 @@ Result<void> Session::on_result(Message&& result) {
     heard_ = base::monotonic_now();  // patience with the client begins when it is its turn
     if (std::holds_alternative<Prepared>(result)) {
         state_ = State::prepared;
-    } else if (std::holds_alternative<Connected>(result)) {
+    } else if (const auto* connected = std::get_if<Connected>(&result)) {
         state_ = State::connected;
+        if (!connected->path.trouble.empty()) {
+            base::log(base::LogLevel::warning, "{}: {}", peer_, connected->path.trouble);
+        }
     } else if (auto* ended = std::get_if<Ended>(&result)) {
         if (limit_reached_) {
             ended->outcome =

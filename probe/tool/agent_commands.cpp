@@ -12,6 +12,7 @@
 #include "base/log.hpp"
 #include "probe/agent/agent.hpp"
 #include "probe/agent/config.hpp"
+#include "probe/sa_asker.hpp"
 #include "probe/tool/commands.hpp"
 #include "probe/tool/ports.hpp"
 #include "probe/verbs/endpoint.hpp"
@@ -78,10 +79,11 @@ Exit run_agent(const AgentFlags& flags) {
     const std::string host = host_name();
     const std::string where = config->terms.listen.host.empty() ? "all addresses" : config->terms.listen.host;
     const std::uint32_t seconds = config->terms.limits.seconds;
+    const AskPath ask = asking_by(std::make_shared<SaAsker>());
     auto agent = Agent::start(std::move(config->terms), *tls,
                               {.name = host,
                                .program = IBF_VERSION,
-                               .make_endpoint = [host] { return make_verbs_endpoint(host); },
+                               .make_endpoint = [host, ask] { return make_verbs_endpoint(host, ask); },
                                .describe = describe_ports});
     if (!agent) {
         return failure(agent.error());

@@ -35,6 +35,7 @@ int run(int argc, const char* const* argv) {
     app.footer(kToolFooter);
     add_test_commands(app, json, chosen);
     add_host_commands(app, json, chosen);
+    add_path_command(app, json, chosen);
     add_agent_commands(app, chosen);
     try {
         app.parse(argc, argv);

@@ -14,6 +14,8 @@ namespace ibf::probe::tool {
 void add_test_commands(CLI::App& app, const bool& json, Action& chosen);
 /// devices, check, explain.
 void add_host_commands(CLI::App& app, const bool& json, Action& chosen);
+/// path.
+void add_path_command(CLI::App& app, const bool& json, Action& chosen);
 /// agent, key.
 void add_agent_commands(CLI::App& app, Action& chosen);
 

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "probe/agent/remote_endpoint.hpp"
+#include "probe/sa_asker.hpp"
 #include "probe/tool/commands.hpp"
 #include "probe/tool/ports.hpp"
 #include "probe/tool/test_options.hpp"
@@ -57,10 +58,7 @@ Result<TestResult> measure(const TestPlan& plan, const std::shared_ptr<const net
     result.host = (*remote)->name();
     result.device = fmt::format("{}/{}", chosen->port.device, chosen->port.port);
     result.link_bits_per_second = slower(chosen->port.bits_per_second, rate_of(*description, plan.to));
-    if (chosen->port.layer == LinkLayer::infiniband && !plan.spec.use_cm) {
-        result.sl = plan.from.sl;
-    }
-    const auto local = make_verbs_endpoint("this host");
+    const auto local = make_verbs_endpoint("this host", asking_by(std::make_shared<SaAsker>()));
     for (const std::uint64_t size : plan.sizes) {
         TestSpec spec = plan.spec;
         spec.message_bytes = size;
@@ -75,7 +73,10 @@ Result<TestResult> measure(const TestPlan& plan, const std::shared_ptr<const net
             return tl::unexpected(pair.error());
         }
         if (!pair) {
-            result.trouble = pair.error();
+            result.was_interrupted = stop.stop_requested();
+            if (!result.was_interrupted) {
+                result.trouble = pair.error();
+            }
             break;
         }
         result.sizes.push_back({spec, std::move(*pair)});

@@ -78,15 +78,14 @@ void add_way_options(CLI::App& app, TestFlags& flags) {
     // Not in place: a strong type has no address to write to.
     app.add_option_function<unsigned>(
            "--sl", [&flags](unsigned given) { flags.way.sl = mad::Sl{static_cast<std::uint8_t>(given)}; },
-           "Service level, of both sides: 0 to 15; the SA is not asked for the path's")
+           "Service level, of both sides: 0 to 15 (default: that of the SA's path record)")
         ->check(CLI::Range(0U, 15U))
-        ->type_name("N")
-        ->default_str("0");
+        ->type_name("N");
     add_small(app, "--pkey-index", flags.way.pkey_index, "Entry of the P_Key table, of both sides", 0xFFFF);
     add_small(app, "--path-bits", flags.way.path_bits, "Which of this port's LIDs is the source: below 2^LMC",
               127);
     app.add_option("--mtu", flags.spec.mtu_bytes,
-                   "Path MTU: 256 to 4096 (default: the smaller of both ports')")
+                   "Path MTU: 256 to 4096 (default: the smallest of both ports' and the path's)")
         ->check(CLI::IsMember({256, 512, 1024, 2048, 4096}))
         ->type_name("BYTES");
 }

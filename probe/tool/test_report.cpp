@@ -108,14 +108,46 @@ void add_troubles(std::string& out, const std::string& side, const SizeResult& o
     }
 }
 
+std::string sl_text(const PairOutcome& pair) {
+    if (!pair.there.sl) {
+        return {};
+    }
+    const auto word = [](const PathTaken& path) {
+        return fmt::format("{}{}", *path.sl, path.is_recorded ? " by path record" : "");
+    };
+    const bool is_same =
+        !pair.back.sl || (*pair.back.sl == *pair.there.sl && pair.back.is_recorded == pair.there.is_recorded);
+    return is_same ? fmt::format(", SL {}", word(pair.there))
+                   : fmt::format(", SL {} there and {} back", word(pair.there), word(pair.back));
+}
+
+void add_paths(std::string& out, const TestResult& result) {
+    const PairOutcome& pair = result.sizes.front().pair;
+    for (const auto& [side, path] :
+         {std::pair{std::string("this host"), &pair.there}, {result.host, &pair.back}}) {
+        if (!path->trouble.empty()) {
+            out += fmt::format("{}: {}\n", printable(side), printable(path->trouble));
+        }
+    }
+}
+
 /// An SL that the path does not have looks like a peer that is not there.
 void add_hint(std::string& out, const TestResult& result) {
+    const PairOutcome& first = result.sizes.front().pair;
     const bool is_silent = std::any_of(result.sizes.begin(), result.sizes.end(), [](const SizeResult& one) {
         const std::string& failure = one.pair.initiator.failure;
         return failure == failure::kRetryExceeded || failure == failure::kTimeout;
     });
-    if (is_silent && result.sl == mad::Sl{}) {
-        out += "SL 0 was taken, and the SA not asked: where the paths have another one, give --sl\n";
+    const bool is_by_flag =
+        first.there.sl == mad::Sl{} && !first.there.is_recorded && first.there.trouble.empty();
+    if (is_silent && is_by_flag) {
+        out += "SL 0 was taken, since --sl says so: without it, the SA is asked for the paths' SL\n";
+    }
+    if (is_silent && first.there.sl && !first.back.sl) {
+        out += fmt::format(
+            "{} does not tell by which SL it answers: its agent is of an older version, which takes "
+            "SL 0 without --sl\n",
+            printable(result.host));
     }
 }
 
@@ -184,8 +216,14 @@ Rows test_json(const TestResult& result) {
     out["host"] = result.host;
     out["device"] = result.device;
     out["link_bits_per_second"] = result.link_bits_per_second;
-    if (result.sl) {
-        out["sl"] = result.sl->value();
+    if (!result.sizes.empty()) {
+        const PairOutcome& first = result.sizes.front().pair;
+        if (first.there.sl) {
+            out["sl"] = first.there.sl->value();
+        }
+        out["paths"] = Rows::object();
+        out["paths"]["there"] = Rows::parse(json_of(first.there).dump());
+        out["paths"]["back"] = Rows::parse(json_of(first.back).dump());
     }
     out["was_interrupted"] = result.was_interrupted;
     out["trouble"] = result.trouble ? result.trouble->message : "";
@@ -212,9 +250,7 @@ std::string test_text(const TestResult& result) {
     if (result.link_bits_per_second != 0) {
         out += fmt::format(", link {:g} Gb/s", static_cast<double>(result.link_bits_per_second) / 1e9);
     }
-    if (result.sl) {
-        out += fmt::format(", SL {}", *result.sl);
-    }
+    out += sl_text(result.sizes.front().pair);
     out += measures_latency(spec) ? "; microseconds, half of there and back\n" : "\n";
     std::vector<std::string> head =
         measures_latency(spec)
@@ -236,6 +272,7 @@ std::string test_text(const TestResult& result) {
         add_troubles(out, "this host", one, one.pair.initiator);
         add_troubles(out, host, one, one.pair.target);
     }
+    add_paths(out, result);
     add_hint(out, result);
     add_counters(out, "this host", result, &PairOutcome::initiator);
     add_counters(out, host, result, &PairOutcome::target);

@@ -1,7 +1,9 @@
 // DOC: what a test came to, as JSON and as a table. Pure.
 //
 // A row for each size. What went wrong follows in sentences: why it did not go on, completions by their
-// status, and counters that rose, each with what it means, and those that cannot be trusted.
+// status, and counters that rose, each with what it means, and those that cannot be trusted. Of the paths,
+// which are those of the first size: the SLs and by whose word, and why the subnet administration did not
+// say.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +28,6 @@ struct TestResult {
     std::string host;                        ///< the other side
     std::string device;                      ///< ours: "mlx5_0/1"
     std::uint64_t link_bits_per_second = 0;  ///< of the slower port; 0: not known
-    std::optional<mad::Sl> sl{};             ///< of InfiniBand, where librdmacm did not choose
     std::vector<SizeResult> sizes;
     bool was_interrupted = false;
     std::optional<base::Error> trouble{};  ///< what kept the next size from being measured

@@ -25,6 +25,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr seconds kConnectPatience{15};  ///< for all connections of a side together
+constexpr milliseconds kStopPatience{50};
 constexpr int kResolveMs = 3000;
 constexpr int kRejectedNobodyListens = 8;  ///< IBA 12.6.7.2, invalid service id
 
@@ -247,12 +248,18 @@ base::Result<CmAddress> CmConnections::listen(const std::string& host, std::uint
 
 base::Result<CmConnections::Event> CmConnections::next_event(base::Instant deadline) {
     for (;;) {
-        const auto left = std::chrono::duration_cast<milliseconds>(deadline - base::monotonic_now()).count();
-        pollfd ready{.fd = channel_->fd, .events = POLLIN, .revents = 0};
-        const int count = left <= 0 ? 0 : ::poll(&ready, 1, static_cast<int>(left));
-        if (count == 0) {
+        const auto left = std::chrono::duration_cast<milliseconds>(deadline - base::monotonic_now());
+        if (stop_.stop_requested()) {
+            return base::fail(base::ErrorKind::unavailable, "interrupted before there was a connection");
+        }
+        if (left <= milliseconds{0}) {
             return base::fail(base::ErrorKind::unavailable,
                               fmt::format("librdmacm: no connection within {} s", kConnectPatience.count()));
+        }
+        pollfd ready{.fd = channel_->fd, .events = POLLIN, .revents = 0};
+        const int count = ::poll(&ready, 1, static_cast<int>(std::min(left, kStopPatience).count()));
+        if (count == 0) {
+            continue;
         }
         rdma_cm_event* event = nullptr;
         if (count > 0 && rdma_get_cm_event(channel_, &event) == 0) {

@@ -44,6 +44,8 @@ public:
     CmConnections& operator=(const CmConnections&) = delete;
     ~CmConnections();
 
+    /// accept() and connect() end within 50 ms of a request to stop.
+    void heed(std::stop_token stop) { stop_ = std::move(stop); }
     /// The target: from here on requests may come.
     [[nodiscard]] base::Result<CmAddress> listen(const std::string& host, std::uint32_t connections);
     /// As many as there are queue pairs. REQUIRES: listen().
@@ -73,6 +75,7 @@ private:
                                                  std::uint32_t number, const Prepare& prepare);
 
     rdma_event_channel* channel_ = nullptr;
+    std::stop_token stop_{};
     rdma_cm_id* listener_ = nullptr;
     std::vector<rdma_cm_id*> ids_;  ///< of the target by queue pair, null where none came yet
 };

@@ -43,12 +43,12 @@ unsigned access_of(const verbs::Setting& setting) {
 
 class VerbsEndpoint final : public Endpoint {
 public:
-    explicit VerbsEndpoint(std::string name) : name_(std::move(name)) {}
+    VerbsEndpoint(std::string name, AskPath ask) : name_(std::move(name)), ask_(std::move(ask)) {}
     ~VerbsEndpoint() override { release(); }
 
     [[nodiscard]] std::string name() const override { return name_; }
     [[nodiscard]] Result<EndpointAddress> prepare(const TestSpec& spec, Side side, const Way& way) override;
-    [[nodiscard]] Result<void> connect(const EndpointAddress& peer) override;
+    [[nodiscard]] Result<PathTaken> connect(const EndpointAddress& peer, std::stop_token stop) override;
     [[nodiscard]] Result<Outcome> run(const std::function<void(const Progress&)>& progress,
                                       std::stop_token stop) override;
     void release() override { held_.reset(); }
@@ -75,10 +75,13 @@ private:
     static Result<void> make_queue_pairs(Held& held);
     static Result<void> make_connections(Held& held, EndpointAddress& address);
     static Result<void> check_peer(const Held& held, const EndpointAddress& peer);
-    static Result<void> connect_by_cm(Held& held, const EndpointAddress& peer);
+    static Result<void> connect_by_cm(Held& held, const EndpointAddress& peer, const std::stop_token& stop);
     static Result<void> connect_directly(Held& held, const EndpointAddress& peer);
 
+    static Result<void> check_size(const Held& held, const EndpointAddress& peer);
+
     std::string name_;
+    AskPath ask_;
     std::unique_ptr<Held> held_;
 };
 
@@ -235,15 +238,6 @@ Result<void> VerbsEndpoint::check_peer(const Held& held, const EndpointAddress& 
             fmt::format("{} has LID {}, {} LID {}: no subnet manager has given one out, see ibfabric status",
                         ours, setting.chosen.port.lid, peer.device, peer.lid));
     }
-    const auto mtu = verbs::path_mtu(setting, peer);
-    if (!mtu && !setting.spec.use_cm) {
-        return tl::unexpected(mtu.error());
-    }
-    if (setting.spec.test == Test::ud && setting.spec.message_bytes > *mtu) {
-        return fail(ErrorKind::usage,
-                    fmt::format("a ud message of {} octets is more than one packet: the MTU to {} is {}",
-                                setting.spec.message_bytes, peer.device, *mtu));
-    }
     const bool uses_memory = setting.spec.test == Test::write || setting.spec.test == Test::read;
     const auto theirs = layout_of(setting.spec, Side::target);
     if (setting.side == Side::initiator && uses_memory &&
@@ -256,7 +250,19 @@ Result<void> VerbsEndpoint::check_peer(const Held& held, const EndpointAddress& 
     return {};
 }
 
-Result<void> VerbsEndpoint::connect_by_cm(Held& held, const EndpointAddress& peer) {
+Result<void> VerbsEndpoint::check_size(const Held& held, const EndpointAddress& peer) {
+    const verbs::Setting& setting = held.setting;
+    if (setting.spec.test == Test::ud && setting.spec.message_bytes > setting.path.mtu_bytes) {
+        return fail(ErrorKind::usage,
+                    fmt::format("a ud message of {} octets is more than one packet: the MTU to {} is {}",
+                                setting.spec.message_bytes, peer.device, setting.path.mtu_bytes));
+    }
+    return {};
+}
+
+Result<void> VerbsEndpoint::connect_by_cm(Held& held, const EndpointAddress& peer,
+                                          const std::stop_token& stop) {
+    held.connections->heed(stop);
     const auto take = [&held](ibv_qp* queue_pair, std::uint32_t number, std::uint32_t inline_bytes) {
         return held.wire->take(queue_pair, number, inline_bytes);
     };
@@ -289,15 +295,26 @@ Result<void> VerbsEndpoint::connect_directly(Held& held, const EndpointAddress& 
     return {};
 }
 
-Result<void> VerbsEndpoint::connect(const EndpointAddress& peer) {
+Result<PathTaken> VerbsEndpoint::connect(const EndpointAddress& peer, std::stop_token stop) {
     IBF_CHECK(held_ != nullptr, "connect() before prepare()");
-    if (auto fits = check_peer(*held_, peer); !fits) {
-        return fits;
+    verbs::Setting& setting = held_->setting;
+    if (const auto fits = check_peer(*held_, peer); !fits) {
+        return tl::unexpected(fits.error());
     }
+    const verbs::PortDescription& port = setting.chosen.port;
+    auto path = take_path(setting.spec, setting.way,
+                          {port.device, port.port, port.layer, port.lid, port.mtu_bytes}, peer, ask_, stop);
+    if (!path) {
+        return path;
+    }
+    setting.path = *path;
     held_->wire->set_peer(peer);
-    auto done = held_->setting.spec.use_cm ? connect_by_cm(*held_, peer) : connect_directly(*held_, peer);
+    Result<void> done = check_size(*held_, peer);
+    done = !done                 ? done
+           : setting.spec.use_cm ? connect_by_cm(*held_, peer, stop)
+                                 : connect_directly(*held_, peer);
     held_->is_connected = done.has_value();
-    return done;
+    return done.map([&] { return std::move(*path); });
 }
 
 Result<Outcome> VerbsEndpoint::run(const std::function<void(const Progress&)>& progress,
@@ -329,8 +346,8 @@ Result<Outcome> VerbsEndpoint::run(const std::function<void(const Progress&)>& p
 
 }  // namespace
 
-std::unique_ptr<Endpoint> make_verbs_endpoint(std::string name) {
-    return std::make_unique<VerbsEndpoint>(std::move(name));
+std::unique_ptr<Endpoint> make_verbs_endpoint(std::string name, AskPath ask) {
+    return std::make_unique<VerbsEndpoint>(std::move(name), std::move(ask));
 }
 
 }  // namespace ibf::probe

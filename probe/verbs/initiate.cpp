@@ -47,6 +47,13 @@ private:
     base::Instant next_;
 };
 
+/// What librdmacm agreed on is not known: the smaller of the ports' is the most that it can be.
+std::uint32_t mtu_of(const Wire& wire) {
+    const std::uint32_t taken = wire.setting().path.mtu_bytes;
+    const std::uint32_t of_ports = std::min(wire.setting().chosen.port.mtu_bytes, wire.peer().mtu_bytes);
+    return taken != 0 ? taken : std::max(of_ports, kMtuLeast);
+}
+
 class Initiator {
 public:
     Initiator(Wire& wire, const Tell& tell, const std::stop_token& stop)
@@ -58,8 +65,7 @@ public:
           last_(begun_),
           teller_(tell, begun_),
           pace_(wire.spec().bits_per_second, begun_),
-          octets_(octets_on_wire(wire.layout().message_bytes,
-                                 path_mtu(wire.setting(), wire.peer()).value_or(kMtuLeast))),
+          octets_(octets_on_wire(wire.layout().message_bytes, mtu_of(wire))),
           theirs_(layout_of(wire.spec(), Side::target).value_or(Layout{})) {}
 
     base::Result<Outcome> run() {

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "probe/path.hpp"
+
 namespace ibf::probe::verbs {
 namespace {
 
@@ -16,7 +18,9 @@ constexpr std::uint8_t kHopLimit = 64;
 ibv_ah_attr address_of(const Setting& setting, const EndpointAddress& peer) {
     ibv_ah_attr to{};
     to.port_num = setting.chosen.port.port;
-    to.sl = setting.way.sl.value();
+    // RoCE has no SL of its own: adapters make the priority of it.
+    to.sl = setting.path.sl.value_or(setting.way.sl.value_or(mad::Sl{})).value();
+    to.static_rate = rate_limit(setting.path, setting.chosen.port.bits_per_second);
     to.dlid = setting.way.dlid.value_or(peer.lid).value();
     to.src_path_bits = setting.way.path_bits;
     if (setting.chosen.with_grh) {
@@ -145,28 +149,12 @@ base::Result<void> to_init(ibv_qp* queue_pair, const Setting& setting) {
     return {};
 }
 
-base::Result<std::uint32_t> path_mtu(const Setting& setting, const EndpointAddress& peer) {
-    const std::uint32_t most = std::min(setting.chosen.port.mtu_bytes, peer.mtu_bytes);
-    const std::uint32_t mtu = setting.spec.mtu_bytes == 0 ? most : setting.spec.mtu_bytes;
-    if (mtu > most || mad::mtu_from_bytes(mtu) == mad::Mtu::none) {
-        return base::fail(base::ErrorKind::usage,
-                          fmt::format("an MTU of {} does not go: {}/{} has {}, {} has {}", mtu,
-                                      setting.chosen.port.device, setting.chosen.port.port,
-                                      setting.chosen.port.mtu_bytes, peer.device, peer.mtu_bytes));
-    }
-    return mtu;
-}
-
 base::Result<void> to_ready(ibv_qp* queue_pair, const Setting& setting, const EndpointAddress& peer,
                             const QueuePairAddress& theirs, const QueuePairAddress& ours) {
-    const auto mtu = path_mtu(setting, peer);
-    if (!mtu) {
-        return tl::unexpected(mtu.error());
-    }
     const bool is_ud = setting.spec.test == Test::ud;
     ibv_qp_attr next{};
     next.qp_state = IBV_QPS_RTR;
-    next.path_mtu = static_cast<ibv_mtu>(mad::mtu_from_bytes(*mtu));
+    next.path_mtu = static_cast<ibv_mtu>(mad::mtu_from_bytes(setting.path.mtu_bytes));
     next.dest_qp_num = theirs.number;
     next.rq_psn = theirs.packet_sequence;
     next.max_dest_rd_atomic = reads_in(setting);

@@ -21,6 +21,7 @@ struct Setting {
     Chosen chosen;
     ibv_device_attr device{};
     std::uint32_t q_key = 0;  ///< our own
+    PathTaken path{};         ///< from connect() on
 };
 
 /// How many requests a queue pair of this side needs room for.
@@ -40,7 +41,7 @@ struct MadeQueuePair {
 [[nodiscard]] base::Result<MadeQueuePair> make_queue_pair(ibv_pd* domain, const Setting& setting,
                                                           ibv_cq* queue);
 [[nodiscard]] base::Result<void> to_init(ibv_qp* queue_pair, const Setting& setting);
-/// To RTR and RTS. `ours`: our number and PSN.
+/// To RTR and RTS. `ours`: our number and PSN. REQUIRES: the path.
 [[nodiscard]] base::Result<void> to_ready(ibv_qp* queue_pair, const Setting& setting,
                                           const EndpointAddress& peer, const QueuePairAddress& theirs,
                                           const QueuePairAddress& ours);
@@ -48,8 +49,5 @@ struct MadeQueuePair {
                                                               const EndpointAddress& peer);
 /// Of a connection by librdmacm, which leaves it at 655 ms. REQUIRES: RTS.
 [[nodiscard]] base::Result<void> set_rnr_timer(ibv_qp* queue_pair, std::uint8_t timer);
-
-/// What both ports can, or what the spec wants of it. Errors: usage.
-[[nodiscard]] base::Result<std::uint32_t> path_mtu(const Setting& setting, const EndpointAddress& peer);
 
 }  // namespace ibf::probe::verbs

@@ -168,6 +168,10 @@ class ProbeService(unittest.TestCase):
     def test_memory_can_be_pinned(self):
         self.assertIn("\nLimitMEMLOCK=infinity\n", self.text())
 
+    def test_the_sa_can_be_asked(self):
+        self.assertIn("\nDeviceAllow=char-infiniband_mad rw\n", self.text())
+        self.assertIn("\nCapabilityBoundingSet=\n", self.text())
+
     def test_the_agent_takes_the_example(self):
         # It gets as far as its key, which is not there: the configuration was read, and all of it.
         result = subprocess.run([staged("bin/ibfabric-probe"), "agent", "--key", "/nowhere/key", "--config",
@@ -191,7 +195,7 @@ class ProbeCompletion(unittest.TestCase):
 
     def test_it_knows_the_programs_commands_and_no_others(self):
         commands = re.findall(r"(?m)^  ([a-z]+)\b", self.helped().split("Subcommands:")[1].split("\n\n")[0])
-        self.assertEqual(len(commands), 10)
+        self.assertEqual(len(commands), 11)
         self.assertEqual(sorted(commands), sorted(self.complete("ibfabric-probe", "")))
 
     def test_it_knows_each_commands_options_and_no_others(self):

@@ -29,6 +29,8 @@ struct Stage {
     std::condition_variable changed;
     base::Result<void> prepare{};
     base::Result<void> connect{};
+    bool connects_until_stopped = false;
+    probe::PathTaken path{};
     bool runs_until_stopped = true;  ///< else it ends by itself after three tellings
     probe::TestSpec spec{};
     probe::Way way{};
@@ -73,9 +75,19 @@ public:
         address.queue_pairs = {{17, 2}};
         return address;
     }
-    [[nodiscard]] base::Result<void> connect(const probe::EndpointAddress& peer) override {
+    [[nodiscard]] base::Result<probe::PathTaken> connect(const probe::EndpointAddress& peer,
+                                                         std::stop_token stop) override {
         stage_.with([&](Stage& it) { it.peer = peer; });
-        return stage_.connect;
+        std::unique_lock lock(stage_.mutex);
+        if (stage_.connects_until_stopped) {
+            // Ten seconds: who is not stopped fails.
+            std::condition_variable_any changed;
+            static_cast<void>(
+                changed.wait_for(lock, stop, seconds{10}, [&] { return stop.stop_requested(); }));
+            return stop.stop_requested() ? base::fail(base::ErrorKind::unavailable, "interrupted")
+                                         : base::Result<probe::PathTaken>{};
+        }
+        return stage_.connect.map([&] { return stage_.path; });
     }
     [[nodiscard]] base::Result<probe::Outcome> run(
         const std::function<void(const probe::Progress&)>& progress, std::stop_token stop) override {
@@ -158,7 +170,7 @@ protected:
         auto remote = call();
         EXPECT_TRUE(remote) << remote.error().message;
         EXPECT_TRUE((*remote)->prepare({}, probe::Side::target, {}));
-        EXPECT_TRUE((*remote)->connect({}));
+        EXPECT_TRUE((*remote)->connect({}, {}));
         return std::move(*remote);
     }
     /// A client that says what it likes.

@@ -269,11 +269,11 @@ TEST_F(Agents, NothingIsSentToQueuePairZero) {
     ASSERT_TRUE((*remote)->prepare({}, Side::initiator, {}));
     EndpointAddress peer;
     peer.queue_pairs = {{0, 0}};
-    const auto refused = (*remote)->connect(peer);
+    const auto refused = (*remote)->connect(peer, {});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().kind, base::ErrorKind::refused);
     peer.queue_pairs = {{17, 0}};
-    EXPECT_TRUE((*remote)->connect(peer));
+    EXPECT_TRUE((*remote)->connect(peer, {}));
 }
 
 class CertifiedAgents : public AgentTest {

@@ -29,7 +29,7 @@ TEST_F(RemoteEndpoints, ATestGoesThroughWithItsProgressAndItsOutcome) {
         EXPECT_EQ(stage_.spec.message_bytes, 4096U);
         EndpointAddress peer;
         peer.device = "mlx5_0/1";
-        ASSERT_TRUE((*remote)->connect(peer));
+        ASSERT_TRUE((*remote)->connect(peer, {}));
         EXPECT_EQ(stage_.peer.device, "mlx5_0/1");
         std::uint64_t told = 0;
         const auto outcome = (*remote)->run([&](const Progress& now) { told = now.messages; }, {});
@@ -57,6 +57,41 @@ TEST_F(RemoteEndpoints, StopEndsARunInATarget) {
     EXPECT_EQ(outcome->failure, "");
 }
 
+TEST_F(RemoteEndpoints, ThePathThatTheOtherSideTookIsTold) {
+    stage_.path = {.sl = mad::Sl{4}, .mtu_bytes = 1024, .trouble = "SL 0 was taken"};
+    start();
+    const auto remote = call();
+    ASSERT_TRUE(remote);
+    ASSERT_TRUE((*remote)->prepare({}, Side::target, {}));
+    EXPECT_FALSE(stage_.way.sl) << "it is left to the other side";
+    const auto path = (*remote)->connect({}, {});
+    ASSERT_TRUE(path) << path.error().message;
+    EXPECT_EQ(path->sl, mad::Sl{4});
+    EXPECT_EQ(path->mtu_bytes, 1024U);
+    EXPECT_EQ(path->trouble, "SL 0 was taken");
+}
+
+TEST_F(RemoteEndpoints, StopEndsAConnect) {
+    stage_.connects_until_stopped = true;
+    start();
+    const auto remote = call();
+    ASSERT_TRUE(remote);
+    ASSERT_TRUE((*remote)->prepare({}, Side::target, {}));
+    std::stop_source stop;
+    std::thread stopping([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds{100});
+        stop.request_stop();
+    });
+    const auto begun = base::monotonic_now();
+    const auto connected = (*remote)->connect({}, stop.get_token());
+    stopping.join();
+    ASSERT_FALSE(connected);
+    EXPECT_EQ(connected.error().message, "127.0.0.1: interrupted");
+    EXPECT_LT(base::monotonic_now() - begun, seconds{8});
+    (*remote)->release();
+    expect_free();
+}
+
 TEST_F(RemoteEndpoints, ErrorsOfTheOtherSideNameItsHostAndKeepTheirKind) {
     stage_.prepare = base::fail(base::ErrorKind::not_found, "GID index 9 is empty");
     start();
@@ -69,7 +104,7 @@ TEST_F(RemoteEndpoints, ErrorsOfTheOtherSideNameItsHostAndKeepTheirKind) {
     stage_.prepare = {};
     stage_.connect = base::fail(base::ErrorKind::usage, "link layers differ");
     ASSERT_TRUE((*remote)->prepare({}, Side::target, {})) << "it has been given back";
-    const auto connected = (*remote)->connect({});
+    const auto connected = (*remote)->connect({}, {});
     ASSERT_FALSE(connected);
     EXPECT_EQ(connected.error().kind, base::ErrorKind::usage);
     (*remote)->release();
@@ -137,7 +172,7 @@ TEST_F(RemoteEndpoints, AnAgentThatAnswersOtherThingsIsNoAgent) {
     const auto prepared = (*remote)->prepare({}, Side::target, {});
     ASSERT_FALSE(prepared);
     EXPECT_EQ(prepared.error().kind, base::ErrorKind::parse);
-    EXPECT_FALSE((*remote)->connect({})) << "and is not spoken to again";
+    EXPECT_FALSE((*remote)->connect({}, {})) << "and is not spoken to again";
 }
 
 TEST_F(RemoteEndpoints, AConnectionThatBreaksWhileATestRunsIsAnOutcome) {
@@ -146,7 +181,7 @@ TEST_F(RemoteEndpoints, AConnectionThatBreaksWhileATestRunsIsAnOutcome) {
     auto remote = connect_agent(dying.where(), tls_, "");
     ASSERT_TRUE(remote) << remote.error().message;
     ASSERT_TRUE((*remote)->prepare({}, Side::target, {}));
-    ASSERT_TRUE((*remote)->connect({}));
+    ASSERT_TRUE((*remote)->connect({}, {}));
     const auto outcome = (*remote)->run({}, {});
     ASSERT_TRUE(outcome) << outcome.error().message;
     EXPECT_EQ(outcome->failure, failure::kPeerGone);
@@ -169,7 +204,7 @@ protected:
         auto remote = connect_agent(flooding_.where(), tls_, "", kShort);
         EXPECT_TRUE(remote) << remote.error().message;
         EXPECT_TRUE((*remote)->prepare(spec, Side::initiator, {}));
-        EXPECT_TRUE((*remote)->connect({}));
+        EXPECT_TRUE((*remote)->connect({}, {}));
         return std::move(*remote);
     }
     static void expect_given_up(const base::Result<Outcome>& outcome, base::Instant begun) {
@@ -205,7 +240,7 @@ TEST_F(FloodingAgents, AreGivenUpWhenTheTimeOfTheirRunIsOver) {
     const auto remote = running(spec);
     const auto begun = base::monotonic_now();
     expect_given_up(remote->run({}, {}), begun);
-    EXPECT_FALSE(remote->connect({})) << "and are not spoken to again";
+    EXPECT_FALSE(remote->connect({}, {})) << "and are not spoken to again";
 }
 
 TEST_F(RemoteEndpoints, AnAnswerIsNotPutOffByTalk) {

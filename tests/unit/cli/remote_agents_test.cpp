@@ -76,7 +76,9 @@ public:
         stage_.prepared.emplace_back(host_, spec.bits_per_second);
         return probe::EndpointAddress{};
     }
-    base::Result<void> connect(const probe::EndpointAddress&) override { return {}; }
+    base::Result<probe::PathTaken> connect(const probe::EndpointAddress&, std::stop_token) override {
+        return {};
+    }
     base::Result<Outcome> run(const std::function<void(const probe::Progress&)>&,
                               std::stop_token stop) override {
         Outcome outcome;

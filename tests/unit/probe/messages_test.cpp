@@ -146,6 +146,27 @@ TEST(Messages, DescriptionsAndTheRestGoAsWell) {
     static_cast<void>(sent(Released{}));
 }
 
+TEST(Messages, ConnectedTellsThePath) {
+    const PathTaken path{.sl = mad::Sl{3},
+                         .mtu_bytes = 2048,
+                         .bits_per_second = 100'000'000'000,
+                         .is_recorded = true,
+                         .trouble = "none"};
+    const Connected got = sent(Connected{path});
+    EXPECT_EQ(json_of(got.path), json_of(path));
+    EXPECT_EQ(got.path.sl, mad::Sl{3});
+    EXPECT_FALSE(sent(Connected{}).path.sl);
+    const auto older = decode(R"({"type": "connected"})");
+    ASSERT_TRUE(older) << older.error().message;
+    EXPECT_FALSE(std::get<Connected>(*older).path.sl) << "an agent that tells nothing";
+    EXPECT_FALSE(path_from(Json{{"sl", 16}}));
+}
+
+TEST(Messages, AWayWithoutAnSlLeavesItOpen) {
+    EXPECT_FALSE(way_from(json_of(Way{}))->sl);
+    EXPECT_EQ(way_from(json_of(Way{.sl = mad::Sl{}}))->sl, mad::Sl{}) << "0 is a word as well";
+}
+
 TEST(Messages, TextsThatAreTooLongAreCutWithinNoCharacter) {
     std::string umlauts;
     for (int i = 0; i < 200; ++i) {

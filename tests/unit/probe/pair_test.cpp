@@ -34,11 +34,12 @@ public:
         }
         EndpointAddress address;
         address.device = "rxe0/1";
+        address.mtu_bytes = port_mtu;
         address.lid = mad::Lid{static_cast<std::uint16_t>(which == Side::target ? 2 : 1)};
         return address;
     }
 
-    Result<void> connect(const EndpointAddress& other) override {
+    Result<PathTaken> connect(const EndpointAddress& other, std::stop_token stop) override {
         calls += "connect ";
         peer = other;
         if (connect_waits_for != nullptr) {
@@ -48,10 +49,11 @@ public:
             EXPECT_TRUE(*connect_waits_for) << "the other side was not connected meanwhile";
         }
         is_connecting = true;
+        connects_stoppable = stop.stop_possible();
         if (connect_error) {
             return tl::unexpected(*connect_error);
         }
-        return {};
+        return path;
     }
 
     Result<Outcome> run(const std::function<void(const Progress&)>& progress, std::stop_token stop) override {
@@ -81,6 +83,9 @@ public:
     std::optional<base::Error> run_error;
     const std::atomic<bool>* connect_waits_for = nullptr;
     std::atomic<bool> is_connecting = false;
+    bool connects_stoppable = false;
+    std::uint32_t port_mtu = 0;
+    PathTaken path;
     bool runs_until_stopped = false;
     bool was_told_to_stop = false;
     Outcome outcome;
@@ -265,6 +270,39 @@ TEST_F(WrittenPair, WhatIsLeftOfABrokenRunIsNoVerdict) {
     pair = run();
     EXPECT_EQ(pair->target.corrupt, 0U);
     EXPECT_TRUE(pair->target.failure.empty());
+}
+
+TEST_F(Pair, TellsThePathsOfBoth) {
+    initiator.path = {.sl = mad::Sl{3}, .mtu_bytes = 2048, .is_recorded = true};
+    target.path = {.sl = mad::Sl{2}, .mtu_bytes = 2048, .trouble = "why"};
+    std::stop_source stop;
+    const auto outcome = run(stop.get_token());
+    ASSERT_TRUE(outcome) << outcome.error().message;
+    EXPECT_EQ(outcome->there.sl, mad::Sl{3});
+    EXPECT_EQ(outcome->back.sl, mad::Sl{2});
+    EXPECT_EQ(outcome->back.trouble, "why");
+    EXPECT_TRUE(initiator.connects_stoppable && target.connects_stoppable);
+}
+
+TEST_F(Pair, SidesThatTookDifferentMtusDoNotBegin) {
+    initiator.path.mtu_bytes = 2048;
+    target.path.mtu_bytes = 4096;
+    const auto outcome = run();
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().kind, ErrorKind::usage);
+    EXPECT_NE(outcome.error().message.find("give --mtu 2048"), std::string::npos) << outcome.error().message;
+    EXPECT_EQ(initiator.calls.find("run"), std::string::npos);
+    EXPECT_NE(initiator.calls.find("release"), std::string::npos);
+    spec.test = probe::Test::ud;
+    EXPECT_TRUE(run()) << "datagrams are one packet each";
+}
+
+TEST_F(Pair, AnAgentThatTellsNoMtuHasTheSmallerOfThePorts) {
+    initiator.path.mtu_bytes = 4096;
+    initiator.port_mtu = target.port_mtu = 4096;
+    EXPECT_TRUE(run());
+    initiator.path.mtu_bytes = 2048;
+    EXPECT_FALSE(run());
 }
 
 }  // namespace

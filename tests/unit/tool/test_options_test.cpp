@@ -78,6 +78,17 @@ TEST(TestOptions, EveryFlagReachesTheSpecOrTheWay) {
     EXPECT_EQ(got->to.path_bits, 0);
 }
 
+TEST(TestOptions, WithoutAnSlItIsLeftToTheSa) {
+    const auto got = plan(probe::Test::ping, "host-17");
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_FALSE(got->from.sl);
+    EXPECT_FALSE(got->to.sl);
+    const auto zero = plan(probe::Test::ping, "host-17 --sl 0");
+    ASSERT_TRUE(zero) << zero.error().message;
+    EXPECT_EQ(zero->from.sl, mad::Sl{}) << "is a word as well";
+    EXPECT_EQ(zero->to.sl, mad::Sl{});
+}
+
 TEST(TestOptions, WhatCannotBeIsRefused) {
     for (const char* words : {"",
                               "h --size 0",

@@ -105,23 +105,55 @@ TEST(TestReport, CountersThatCannotBeTrustedAreTold) {
     EXPECT_EQ(verdict(result({one})), Exit::ok) << "no news of the test";
 }
 
-// Nobody asked the SA: packets of an SL that the path does not have are dropped without a word.
-TEST(TestReport, AnSlThatWasTakenUnaskedIsTold) {
-    constexpr const char* kHint = "SL 0 was taken, and the SA not asked";
+TEST(TestReport, ThePathsAreTold) {
+    SizeResult one = latency();
+    EXPECT_EQ(test_text(result({one})).find("SL"), std::string::npos) << "RoCE has none";
+    EXPECT_FALSE(test_json(result({one})).contains("sl"));
+    one.pair.there = {
+        .sl = mad::Sl{3}, .mtu_bytes = 2048, .bits_per_second = 100'000'000'000, .is_recorded = true};
+    one.pair.back = one.pair.there;
+    EXPECT_NE(test_text(result({one})).find(", SL 3 by path record; "), std::string::npos)
+        << test_text(result({one}));
+    one.pair.back = {.sl = mad::Sl{2}, .mtu_bytes = 2048};
+    EXPECT_NE(test_text(result({one})).find(", SL 3 by path record there and 2 back; "), std::string::npos)
+        << test_text(result({one}));
+    const auto json = test_json(result({one}));
+    EXPECT_EQ(json["sl"], 3);
+    EXPECT_EQ(json["paths"]["there"]["mtu_bytes"], 2048);
+    EXPECT_EQ(json["paths"]["there"]["is_recorded"], true);
+    EXPECT_EQ(json["paths"]["back"]["sl"], 2);
+}
+
+TEST(TestReport, WhyThereIsNoRecordIsToldOnce) {
+    SizeResult one = latency();
+    one.pair.there = {.sl = mad::Sl{}, .mtu_bytes = 2048, .trouble = "SL 0 was taken\x1b, nobody answers"};
+    one.pair.back = {.sl = mad::Sl{}, .mtu_bytes = 2048, .trouble = "SL 0 was taken, no access"};
+    const std::string text = test_text(result({one, one}));
+    const std::size_t at = text.find("this host: SL 0 was taken?, nobody answers\n");
+    ASSERT_NE(at, std::string::npos) << text;
+    EXPECT_EQ(text.find("this host: SL 0", at + 1), std::string::npos) << text;
+    EXPECT_NE(text.find("host-17: SL 0 was taken, no access\n"), std::string::npos) << text;
+    EXPECT_EQ(test_json(result({one}))["paths"]["back"]["trouble"], "SL 0 was taken, no access");
+}
+
+// Packets of an SL that the path does not have are dropped without a word.
+TEST(TestReport, AnSlThatMayBeWrongIsNamedWhereNothingAnswers) {
+    constexpr const char* kHint = "SL 0 was taken, since --sl says so";
+    constexpr const char* kOlder = "does not tell by which SL it answers";
     SizeResult bad = latency();
     bad.pair.initiator.failure = failure::kRetryExceeded;
-    auto told = result({bad});
-    EXPECT_EQ(test_text(told).find("SL"), std::string::npos) << "RoCE has none";
-    EXPECT_FALSE(test_json(told).contains("sl"));
-    told.sl = mad::Sl{};
-    EXPECT_NE(test_text(told).find(kHint), std::string::npos) << test_text(told);
-    told.sl = mad::Sl{3};
-    EXPECT_EQ(test_text(told).find(kHint), std::string::npos) << "somebody knew";
-    EXPECT_NE(test_text(told).find(", SL 3; "), std::string::npos) << test_text(told);
-    EXPECT_EQ(test_json(told)["sl"], 3);
-    auto fine = result({latency()});
-    fine.sl = mad::Sl{};
-    EXPECT_EQ(test_text(fine).find(kHint), std::string::npos);
+    EXPECT_EQ(test_text(result({bad})).find("SL"), std::string::npos);
+    bad.pair.there.sl = mad::Sl{};
+    bad.pair.back.sl = mad::Sl{};
+    EXPECT_NE(test_text(result({bad})).find(kHint), std::string::npos) << test_text(result({bad}));
+    EXPECT_EQ(test_text(result({bad})).find(kOlder), std::string::npos);
+    bad.pair.there.is_recorded = true;
+    EXPECT_EQ(test_text(result({bad})).find(kHint), std::string::npos) << "the SA knew";
+    bad.pair.back.sl.reset();
+    EXPECT_NE(test_text(result({bad})).find(kOlder), std::string::npos) << test_text(result({bad}));
+    SizeResult fine = latency();
+    fine.pair.there.sl = mad::Sl{};
+    EXPECT_EQ(test_text(result({fine})).find(kHint), std::string::npos);
 }
 
 TEST(TestReport, TheVerdictTellsTheFabricFromTheAgent) {
