@@ -231,6 +231,14 @@ std::string shortfalls_text(const std::vector<std::string>& shortfalls) {
     return out;
 }
 
+std::string notes_text(const std::vector<std::string>& notes) {
+    std::string out;
+    for (const std::string& text : notes) {
+        add_line(out, "note", printable(text));
+    }
+    return out;
+}
+
 /// Of the daemon's tables nothing is to be computed.
 base::Result<void> check_subject(const RunOptions& options) {
     const bool is_about_files = !options.engines.empty() || !options.lfts.empty() || !options.fail.empty() ||
@@ -275,6 +283,8 @@ Exit run_probe_run(const RunOptions& options, const Session& session) {
     Json run = probe_run_json(head, told);
     told["tables"] = head.tables;
     told["shortfalls"] = shortfalls;
+    const std::vector<std::string> notes = probe_notes(held->subject.topology, *report);
+    told["notes"] = notes;
     if (!options.no_store) {
         const auto stored = store_probe_run(client, head, run);
         if (stored) {
@@ -287,7 +297,7 @@ Exit run_probe_run(const RunOptions& options, const Session& session) {
     const bool is_fine = report->findings.empty() && shortfalls.empty();
     return show(session, told,
                 probe_run_text(run, options.list, options.list) + audit_text(told["read"]) +
-                    shortfalls_text(shortfalls),
+                    notes_text(notes) + shortfalls_text(shortfalls),
                 is_fine ? Exit::ok : Exit::finding);
 }
 

@@ -74,6 +74,7 @@ Json flow_json(const routing::Topology& topology, const FlowReport& flow) {
     for (const HopReport& hop : flow.unproved) {
         json["unproved"].push_back(hop_json(topology, hop));
     }
+    json["doubts"] = {{"from", flow.result.initiator.doubts}, {"to", flow.result.target.doubts}};
     return json;
 }
 

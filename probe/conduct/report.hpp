@@ -7,7 +7,7 @@
 //     {"flows": [{"from": {"guid", "name", "port", "lid"}, "to": {...}, "lid", "round", "verdict", "hops",
 //        "proved", "by_one_end", "bytes", "messages", "bits_per_second", "latency": {"minimum", "p50", "p99",
 //        "maximum"} (ns), "errors", "failure", "text", "unproved": [{"out": {place}, "in": {place},
-//        "verdict", "seen_at", "why"}]}],
+//        "verdict", "seen_at", "why"}], "doubts": {"from": [text], "to": [text]}}],
 //      "findings": [{"kind", "guid", "name", "port", "peer": {"guid", "name", "port"}, "lid", "has", "wants",
 //        "text"}],
 //      "adaptive": [{"guid", "name"}],

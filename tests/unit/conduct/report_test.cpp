@@ -36,6 +36,7 @@ TEST_F(ReportForm, AFlowTellsItsFiguresAndWhatIsNotProved) {
     flow.result.initiator.errors["transport retry counter exceeded"] = 2;
     flow.result.initiator.lost = 1;
     flow.result.target.corrupt = 4;
+    flow.result.target.doubts = {"symbol_error stands at its maximum of 65535"};
     const auto hops = stage->hops(flow.flow);
     flow.unproved.push_back({.hop = hops[1], .seen = Seen::elsewhere, .seen_at = hops[0].in, .why = "so"});
     report.flows.push_back(flow);
@@ -53,6 +54,8 @@ TEST_F(ReportForm, AFlowTellsItsFiguresAndWhatIsNotProved) {
     EXPECT_EQ(hop.at("out").at("port"), hops[1].out.port.value());
     EXPECT_EQ(hop.at("seen_at").at("port"), hops[0].in.port.value());
     EXPECT_EQ(hop.at("why"), "so");
+    EXPECT_TRUE(json.at("doubts").at("from").empty());
+    EXPECT_EQ(json.at("doubts").at("to").at(0), "symbol_error stands at its maximum of 65535");
 }
 
 TEST_F(ReportForm, WhatTheTargetFailedAtIsToldWhereTheInitiatorSaysNothing) {
