@@ -12,7 +12,7 @@ namespace {
 PathWanted wanted_of(const Way& way, const PathFrom& from, const EndpointAddress& peer) {
     return {.device = from.device,
             .port = from.port,
-            .slid = mad::Lid{static_cast<std::uint16_t>(from.lid.value() | way.path_bits)},
+            .slid = mad::Lid{static_cast<std::uint16_t>(from.lids.base.value() | way.path_bits)},
             .dlid = way.dlid.value_or(peer.lid),
             .dgid = {},
             .pkey_index = way.pkey_index};
@@ -44,7 +44,8 @@ base::Result<PathTaken> take_path(const TestSpec& spec, const Way& way, const Pa
     if (from.layer == LinkLayer::infiniband) {
         taken.sl = way.sl.value_or(mad::Sl{});
     }
-    if (from.layer == LinkLayer::infiniband && !way.sl) {
+    const bool is_to_itself = from.lids.contains(way.dlid.value_or(peer.lid));
+    if (from.layer == LinkLayer::infiniband && !way.sl && !is_to_itself) {
         const auto told = ask(wanted_of(way, from, peer), stop);
         if (stop.stop_requested()) {
             return base::fail(base::ErrorKind::unavailable, "interrupted before the path was known");

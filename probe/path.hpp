@@ -3,7 +3,8 @@
 // Flags win: with an SL given, nobody is asked. Else, on InfiniBand, the SA is asked for the path from our
 // LID to the one that is sent to, in the partition of the P_Key index. SL, MTU and rate are then the
 // record's. Where there is none, it is SL 0, and PathTaken::trouble says so: on many fabrics that is the
-// right one. A connection of librdmacm asks by itself. Pure but for the question.
+// right one. From a port to itself there is no path to ask for, and a connection of librdmacm asks by itself.
+// Pure but for the question.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,7 @@ struct PathFrom {
     std::string device{};
     std::uint8_t port = 0;
     LinkLayer layer = LinkLayer::infiniband;
-    mad::Lid lid{};
+    mad::LidRange lids{};
     std::uint32_t mtu_bytes = 0;
 };
 

@@ -303,7 +303,8 @@ Result<PathTaken> VerbsEndpoint::connect(const EndpointAddress& peer, std::stop_
     }
     const verbs::PortDescription& port = setting.chosen.port;
     auto path = take_path(setting.spec, setting.way,
-                          {port.device, port.port, port.layer, port.lid, port.mtu_bytes}, peer, ask_, stop);
+                          {port.device, port.port, port.layer, {port.lid, port.lmc}, port.mtu_bytes}, peer,
+                          ask_, stop);
     if (!path) {
         return path;
     }

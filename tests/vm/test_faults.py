@@ -75,6 +75,22 @@ class Faults(Probe):
         self.assertEqual(initiator["messages"] + initiator["lost"], 60)
         self.assertEqual(initiator["corrupt"], 0)
 
+    def test_ctrl_c_is_heard_while_rdma_cm_connects(self):
+        """A connection that cannot be made is tried for 15 s."""
+        self.start_agent()
+        self.roce("loss", "100%")
+        job = self.one.background("exec " + self.command("ping", "--cm"))
+        self.agent.wait_for("ping of 64 bytes")
+        self.one.run("sleep 1")
+        began = time.monotonic()
+        job.kill("INT")
+        code, out, err = job.wait(60)
+        self.assertLess(time.monotonic() - began, 8, out + err)
+        self.assertEqual(code, 3, out + err)
+        self.assertIn("interrupted", err)
+        self.roce("loss", "0%")
+        self.assert_free()
+
     def cut_while_running(self, cut, test, *flags):
         """(exit code, report) of a run of a minute whose cable CUT breaks, and the seconds that it still took."""
         before = self.two.counters()["rcvd_pkts"]

@@ -21,8 +21,11 @@ protected:
 
     TestSpec spec;
     Way way;
-    PathFrom from{
-        .device = "mlx5_0", .port = 1, .layer = LinkLayer::infiniband, .lid = mad::Lid{4}, .mtu_bytes = 4096};
+    PathFrom from{.device = "mlx5_0",
+                  .port = 1,
+                  .layer = LinkLayer::infiniband,
+                  .lids = {mad::Lid{4}, 1},
+                  .mtu_bytes = 4096};
     EndpointAddress peer;
     std::stop_source stop;
     base::Result<mad::PathRecord> answer = mad::PathRecord{
@@ -90,6 +93,16 @@ TEST_F(Paths, WithoutARecordItIsSlZeroAndSaidSo) {
     EXPECT_EQ(taken->trouble,
               "SL 0 was taken, without the SA's path record: no answer from the subnet administrator. Where "
               "paths have another SL, give --sl");
+}
+
+TEST_F(Paths, FromAPortToItselfNobodyIsAsked) {
+    peer.lid = mad::Lid{5};  // its second one
+    const auto taken = take();
+    ASSERT_TRUE(taken);
+    EXPECT_TRUE(asked.empty());
+    EXPECT_EQ(taken->sl, mad::Sl{});
+    EXPECT_EQ(taken->mtu_bytes, 4096U);
+    EXPECT_EQ(taken->trouble, "");
 }
 
 TEST_F(Paths, AStopEndsThem) {
