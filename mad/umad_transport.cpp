@@ -126,9 +126,12 @@ public:
         if (receiver_.joinable()) {
             receiver_.join();
         }
-        // The port and its agents stay open to the end of the process, which follows: ibsim's umad2sim
-        // follows a null pointer when a MAD arrives (the trap that tells of our own IsSM bit) while they are
-        // taken away.
+        // Those of managers and probers stay open to the end of the process, which follows: ibsim's umad2sim
+        // follows a null pointer when a MAD arrives (the trap that tells of a manager's IsSM bit) while they
+        // are taken away. A client is one of many in the life of its process, and is sent answers alone.
+        if (agents_.directed < 0) {
+            umad_close_port(port_);
+        }
     }
 
     void when_lost(Lost lost) override { lost_ = std::move(lost); }

@@ -225,10 +225,14 @@ Listener::~Listener() {
     }
 }
 
-std::optional<Listener::Caller> Listener::accept() const {
+base::Result<std::optional<Listener::Caller>> Listener::accept() const {
     sockaddr_storage from{};
     socklen_t length = sizeof from;
     const int fd = ::accept4(fd_, reinterpret_cast<sockaddr*>(&from), &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
+        return base::fail(ErrorKind::unavailable,
+                          fmt::format("no connection can be taken: {}", std::strerror(errno)));
+    }
     if (fd < 0) {
         return std::nullopt;
     }

@@ -59,8 +59,9 @@ public:
         int fd = -1;  ///< whoever takes it owns it
         Address address{};
     };
-    /// Does not wait; nothing if nobody calls (any more).
-    [[nodiscard]] std::optional<Caller> accept() const;
+    /// Does not wait; nothing if nobody calls (any more). Errors: unavailable (no descriptor is left, no
+    /// memory): whoever calls stays in the queue, and fd() readable.
+    [[nodiscard]] base::Result<std::optional<Caller>> accept() const;
 
 private:
     Listener(int fd, std::uint16_t port) : fd_(fd), port_(port) {}

@@ -43,9 +43,7 @@ public:
                 break;
             }
             if (how == net::Readiness::ready) {
-                if (const auto caller = listener_.accept()) {
-                    take(*caller);
-                }
+                accept();
             }
         }
         clients_.clear();  // joins: closing_ stays readable, so that all of them end
@@ -56,6 +54,25 @@ private:
         std::shared_ptr<std::atomic<bool>> is_over = std::make_shared<std::atomic<bool>>(false);
         std::jthread thread;
     };
+
+    void accept() {
+        constexpr std::chrono::seconds kPause{1};
+        const auto caller = listener_.accept();
+        if (!caller) {
+            if (!std::exchange(cannot_accept_, true)) {
+                base::log(LogLevel::error, "{}: clients wait until there is room", caller.error().message);
+            }
+            // The listener stays readable meanwhile.
+            static_cast<void>(net::wait_for(closing_.fd(), POLLIN, base::monotonic_now() + kPause));
+            return;
+        }
+        if (std::exchange(cannot_accept_, false)) {
+            base::log(LogLevel::info, "connections are taken again");
+        }
+        if (*caller) {
+            take(**caller);
+        }
+    }
 
     void take(const net::Listener::Caller& caller) {
         const std::string peer = net::to_string(caller.address);
@@ -105,6 +122,7 @@ private:
     net::WakeUp closing_;
     Floor floor_;
     std::list<Client> clients_;
+    bool cannot_accept_ = false;  ///< that it could not has been told
 };
 
 }  // namespace

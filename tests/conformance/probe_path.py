@@ -105,6 +105,14 @@ def check_words(sim, build):
     return "none 1, words 2"
 
 
+def check_files(sim, build):
+    """Whoever asks the SA again and again, as an agent does, holds no more descriptors than after the first time."""
+    said = sim.run(adapter_ports(sim)[0][0], os.path.join(build, "bin", "sa_opener"), "50")
+    first, last = map(int, said.split())
+    require("descriptors after 50 questions", last, first)
+    return f"{last} descriptors"
+
+
 def check_silence(sim, build, manager):
     """The SM is there no more: it is said within the program's patience, and a Ctrl-C is heard before."""
     prober = Prober(sim, build, adapter_ports(sim)[-1][0])
@@ -138,6 +146,7 @@ def on_fabric(options, folder, name, manage, needs_lanes):
         try:
             report(f"{name}: paths", lambda: check_paths(sim, options.build, needs_lanes))
             report(f"{name}: words", lambda: check_words(sim, options.build))
+            report(f"{name}: descriptors", lambda: check_files(sim, options.build))
             report(f"{name}: silence", lambda: check_silence(sim, options.build, manager))
         finally:
             manager.stop()

@@ -1,9 +1,13 @@
 #include "probe/agent/agent.hpp"
 
+#include <sys/resource.h>
 #include <sys/socket.h>
+
+#include <ctime>
 
 #include <netinet/in.h>
 
+#include "base/log.hpp"
 #include "tests/unit/agent/agent_fixtures.hpp"
 #include "tests/unit/shell/certificates.hpp"
 
@@ -192,6 +196,52 @@ TEST_F(Agents, WhoComesFromElsewhereIsTurnedAway) {
     terms_.networks.push_back(*net::parse_network("127.0.0.0/8"));
     start();
     EXPECT_TRUE(call());
+}
+
+/// As many descriptors as there are now, until it ends.
+class NoMoreFiles {
+public:
+    NoMoreFiles() {
+        ::getrlimit(RLIMIT_NOFILE, &before_);
+        rlimit none = before_;
+        const int free = ::dup(0);
+        ::close(free);
+        none.rlim_cur = static_cast<rlim_t>(free);
+        ::setrlimit(RLIMIT_NOFILE, &none);
+    }
+    ~NoMoreFiles() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+private:
+    rlimit before_{};
+};
+
+TEST_F(Agents, WithoutADescriptorLeftItSaysSoOnceAndWaits) {
+    base::log_start(base::LogLevel::info);
+    testing::internal::CaptureStderr();
+    start();
+    {
+        const int client = ::socket(AF_INET, SOCK_STREAM, 0);
+        const NoMoreFiles full;
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_port = htons(agent_->port());
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        ASSERT_EQ(::connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+        const std::clock_t begun = std::clock();
+        std::this_thread::sleep_for(milliseconds{1'500});
+        EXPECT_LT(std::clock() - begun, CLOCKS_PER_SEC / 2) << "it does not spin";
+        ::close(client);
+    }
+    EXPECT_TRUE(call()) << "with room it goes on";
+    stop();
+    base::log_set_level(base::LogLevel::off);
+    const std::string text = testing::internal::GetCapturedStderr();
+    const std::string told =
+        "no connection can be taken: Too many open files: clients wait until there is room";
+    const auto first = text.find(told);
+    ASSERT_NE(first, std::string::npos) << text;
+    EXPECT_EQ(text.find(told, first + 1), std::string::npos) << text;
+    EXPECT_NE(text.find("connections are taken again"), std::string::npos) << text;
 }
 
 TEST_F(Agents, ConnectionsAreBounded) {

@@ -133,7 +133,7 @@ public:
                   net::Readiness::ready) {
                   return;
               }
-              auto stream = net::TlsStream::accept(listener_.accept()->fd, tls,
+              auto stream = net::TlsStream::accept((*listener_.accept())->fd, tls,
                                                    base::monotonic_now() + seconds{10}, {});
               if (!stream) {
                   return;
