@@ -100,7 +100,8 @@ void SubnetManager::judge_sweep(const Programmer& done, base::Instant now) {
 void SubnetManager::enable_the_well() {
     const bool crowded = disabled_.size() > PortHealth::kPortsMax;
     std::erase_if(disabled_, [&](const auto& item) {
-        const auto& [ill, end] = item;
+        const fabric::PortId ill = item.first;
+        const fabric::PortId end = item.second;
         const PortRef at = find_port(*working_, end);
         const bool asked = std::any_of(ordered_.begin(), ordered_.end(),
                                        [&](const auto& order) { return order.second.first == end; });

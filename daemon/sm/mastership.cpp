@@ -43,6 +43,13 @@ PortRef port_of_sm(const Fabric& fabric, mad::Guid guid) {
     return {};
 }
 
+/// This one stays master, and another one may have written meanwhile. Who stands by has not.
+bool has_shared(const Election::Step& step) {
+    const bool takes_back = step.from == Role::handing_over && step.input != Input::higher_waiting;
+    const bool was_handed = step.act == Act::look && step.input == Input::handover;
+    return step.to == Role::master && (step.from == Role::contested || takes_back || was_handed);
+}
+
 /// Trap 144 that tells of a changed SM priority (IBA 14.2.5.1: OtherLocalChanges, SMPriorityChange).
 mad::Notice priority_notice(mad::NodeType producer, const mad::PortInfo& own) {
     constexpr std::uint8_t kTypeInformational = 4;
@@ -127,6 +134,7 @@ void SubnetManager::on_sm_info(const mad::WireMad& wire, const mad::Smp& smp, ba
         meets_master(shown.guid)) {  // two subnets were joined, and it has seen us first (C46)
         ask_silent_ = true;          // it may live behind one of those
         in_doubt_ = true;
+        shared_mastership_ = true;
         const std::string why = fmt::format("{} asks as a master", sm_name(shown.guid));
         abandon_look(why, now, out);  // what it has read so far, that one may have overwritten
         want_sweep(SweepScope::full, why, now);
@@ -206,7 +214,10 @@ void SubnetManager::hear_sms(base::Instant now, Effects& out) {
         } else if (what == Ask::hand_over && replied) {
             election_.on_handover_taken(now);
         } else if (what == Ask::hand_over && completion.kind == Completion::Kind::error_status) {
-            act_on(election_.on_handover_refused(now), now, out);
+            const bool shared = shared_mastership_;
+            const Election::Step step = election_.on_handover_refused(now);
+            act_on(step, now, out);
+            shared_mastership_ = step.whom.state == mad::SmState::master ? shared_mastership_ : shared;
         }
     }
     version_ += election_.missed() == missed ? 0U : 1U;
@@ -297,6 +308,7 @@ bool SubnetManager::inherits() const {
 }
 
 void SubnetManager::act_on(const Election::Step& step, base::Instant now, Effects& out) {
+    shared_mastership_ = shared_mastership_ || has_shared(step);
     if (step.from != step.to) {
         heard_.clear();
         looked_for_.clear();
@@ -320,9 +332,7 @@ void SubnetManager::act_on(const Election::Step& step, base::Instant now, Effect
                 want_priority_trap(out);  // the one that told of our IsSM bit may be lost (C47)
             }
             return;
-        case Act::look:
-            shared_mastership_ = shared_mastership_ || step.to == Role::master;
-            return look_anew(step, now, out);
+        case Act::look: return look_anew(step, now, out);
         case Act::hand_over:
             static_cast<void>(
                 ask_sm(step.whom.guid, Ask::hand_over, modifier_of(Input::handover), own_sm_info()));

@@ -172,6 +172,8 @@ MUTATIONS = [
           "for (const Node& node : settled_->nodes) {", "for (const Node& node : fabric_->nodes) {", "known_tables.cpp"),
     doubt("rival-wrote-nothing", "who stays master believes what was acknowledged before another master wrote",
           "if (std::exchange(shared_mastership_, false)) {", "if (std::exchange(shared_mastership_, false) && !view_) {", "known_tables.cpp"),
+    doubt("contest-writes-nothing", "of a contest that a look ends, nothing is taken to have been written",
+          "(step.from == Role::contested || takes_back || was_handed);", "(takes_back || was_handed);", "mastership.cpp"),
     doubt("rival-unseen", "a port that names another master is no reason to look elsewhere",
           "const mad::Lid named = port.known && input_.touched ?", "const mad::Lid named = port.known && !input_.touched ?", "discovery.cpp"),
     doubt("namesakes-unasked", "of two with one GUID the one that was believed is believed for ever",

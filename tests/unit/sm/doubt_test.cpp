@@ -133,6 +133,20 @@ TEST_F(Doubt, RoutesThatComeAfterAnotherMasterWasHeardAreNotWritten) {
     EXPECT_EQ(lab.own_sets(), 0U);
 }
 
+// What another master wrote is read, also when a look finds it gone before polls do.
+TEST_F(Doubt, ARivalThatALookFindsGoneHasWritten) {
+    Rival rival(lab, "h5", mad::SmState::master);
+    lab.request_sweep(sm::SweepScope::full);
+    ASSERT_TRUE(
+        lab.run_until([&] { return lab.sm->role() == Role::contested && lab.sm->at_rest(); }, seconds{1}));
+    lab.inject("lft-entry leaf1 lid=3 number=255");
+    lab.inject("link-down leaf2/1");
+    lab.request_sweep(sm::SweepScope::full);
+    ASSERT_TRUE(lab.run_until([&] { return lab.sm->role() == Role::master; }, seconds{1}));
+    ASSERT_TRUE(lab.run_until([&] { return lab.sm->at_rest(); }, seconds{1}));
+    EXPECT_EQ(wrong(lab, {lab.node("h5")}), "");
+}
+
 // A port that refused its LID does not keep it reserved: the one that has it stays.
 TEST(Doubts, ALidThatWasNotTakenIsNobodys) {
     Lab lab(t2(), at("h1"));
