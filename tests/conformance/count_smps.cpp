@@ -4,7 +4,8 @@
 //
 // Beside the counts it records the longest silence between two sends before the first LFT Set: an SM that has the
 // topology and is computing routes sends nothing, so this is the time from topology to tables, measured from outside.
-// And when it last wrote, and last sent anything but questions about lanes, which ours asks in the background.
+// And when it last wrote, and the processor time it had used by then; when it last sent anything but questions about lanes,
+// which ours asks in the background.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <infiniband/umad.h>
@@ -37,6 +38,7 @@ struct Counts {
     std::uint64_t smps[256][64];                 // [method][attribute ID]; attribute IDs above 63 count as 63
     std::uint64_t last_set_ns;
     std::uint64_t last_work_ns;                  // the last send of all but questions about lanes
+    std::uint64_t last_set_cpu_ns;               // processor time of all its threads at last_set_ns
 };
 
 std::mutex guard;
@@ -55,9 +57,9 @@ Counts* map_counts() {
     return memory == MAP_FAILED ? nullptr : static_cast<Counts*>(memory);
 }
 
-std::uint64_t now_ns() {
+std::uint64_t now_ns(clockid_t clock) {
     timespec time{};
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(clock, &time);
     return static_cast<std::uint64_t>(time.tv_sec) * 1000000000U + static_cast<std::uint64_t>(time.tv_nsec);
 }
 
@@ -65,7 +67,7 @@ void count(Counts& counts, const std::uint8_t* mad) {
     const std::uint8_t mad_class = mad[1];
     const std::uint8_t method = mad[3];
     const auto attribute = static_cast<std::uint16_t>((mad[16] << 8) | mad[17]);
-    const std::uint64_t now = now_ns();
+    const std::uint64_t now = now_ns(CLOCK_MONOTONIC);
     const std::lock_guard lock(guard);
     if (mad_class != kClassLidRoutedSmp && mad_class != kClassDirectedSmp) {
         ++counts.other_classes;
@@ -80,7 +82,10 @@ void count(Counts& counts, const std::uint8_t* mad) {
         counts.first_lft_set_ns = now;
     }
     counts.last_send_ns = now;
-    counts.last_set_ns = method == kMethodSet ? now : counts.last_set_ns;
+    if (method == kMethodSet) {
+        counts.last_set_ns = now;
+        counts.last_set_cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+    }
     const bool of_lanes = attribute == kAttributeSlToVl || attribute == kAttributeVlArbitration;
     counts.last_work_ns = method == kMethodGet && of_lanes ? counts.last_work_ns : now;
     ++counts.smps[method][attribute < 64 ? attribute : 63];

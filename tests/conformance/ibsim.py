@@ -154,7 +154,7 @@ class SmpCounts:
         self.first_send_ns, self.last_send_ns, self.first_lft_set_ns, silence, self.other = struct.unpack_from("=5Q", data)
         self.silence_seconds = silence / 1e9
         self._table = struct.unpack_from(f"={256 * 64}Q", data, 40)
-        self.last_set_ns, self.last_work_ns = struct.unpack_from("=2Q", data, 40 + 256 * 64 * 8)
+        self.last_set_ns, self.last_work_ns, self.last_set_cpu_ns = struct.unpack_from("=3Q", data, 40 + 256 * 64 * 8)
 
     def of(self, method, attribute):
         return self._table[method * 64 + attribute]
