@@ -2,6 +2,7 @@
 
 #include <endian.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -14,6 +15,8 @@ namespace {
 
 static_assert(sizeof(ib_path_rec_t) <= sizeof(SaMad::data));
 
+/// Without bit 15: a partition has members of two kinds.
+constexpr std::uint16_t kPartition = 0x7FFF;
 constexpr std::uint8_t kOneReversiblePath = 0x80 | 1;
 
 Gid path_gid(const ib_gid_t& wire) {
@@ -24,7 +27,8 @@ Gid path_gid(const ib_gid_t& wire) {
 
 base::Duration PathRecord::packet_lifetime() const {
     constexpr std::int64_t kUnitNs = 4096;
-    return base::Duration{kUnitNs << packet_life};
+    constexpr std::uint8_t kLifeMost = 50;
+    return base::Duration{kUnitNs << std::min(packet_life, kLifeMost)};
 }
 
 SaMad path_question(const PathQuestion& question) {
@@ -74,6 +78,38 @@ base::Result<PathRecord> parse_path_record(std::span<const std::uint8_t> bytes) 
         return base::fail(base::ErrorKind::parse,
                           fmt::format("a path record with MTU code {} and rate code {}: there are none such",
                                       static_cast<unsigned>(record.mtu), record.rate));
+    }
+    return record;
+}
+
+base::Result<PathRecord> parse_path_answer(std::span<const std::uint8_t> bytes,
+                                           const PathQuestion& question) {
+    const auto record = parse_path_record(bytes);
+    if (!record) {
+        return record;
+    }
+    // By the interface alone: the prefix may be asked for as fe80::, whatever the subnet's is.
+    const bool is_there = question.dgid ? record->dgid.interface_id == question.dgid->interface_id
+                                        : record->dlid == question.dlid;
+    if (record->slid != question.slid || !is_there) {
+        const std::string to =
+            question.dgid ? to_string(*question.dgid) : fmt::format("LID {}", question.dlid);
+        return base::fail(
+            base::ErrorKind::parse,
+            fmt::format("the SA was asked for a path from LID {} to {}, and answers with one from "
+                        "LID {} to LID {}, {}",
+                        question.slid, to, record->slid, record->dlid, to_string(record->dgid)));
+    }
+    if (question.pkey && ((record->pkey.value() ^ question.pkey->value()) & kPartition) != 0) {
+        return base::fail(
+            base::ErrorKind::parse,
+            fmt::format("the SA was asked for a path in partition 0x{:04x}, and answers with one "
+                        "in 0x{:04x}",
+                        question.pkey->value(), record->pkey.value()));
+    }
+    if (!record->is_reversible) {
+        return base::fail(base::ErrorKind::parse,
+                          "the SA was asked for a path of both directions, and answers with one of one");
     }
     return record;
 }

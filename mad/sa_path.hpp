@@ -35,6 +35,7 @@ struct PathRecord {
     std::uint64_t bits_per_second = 0;
     std::uint8_t packet_life = 0;  ///< 4.096 us * 2^n, at most
 
+    /// At most that of 50, which is 146 years: more nanoseconds cannot be counted.
     [[nodiscard]] base::Duration packet_lifetime() const;
 };
 
@@ -42,5 +43,9 @@ struct PathRecord {
 [[nodiscard]] SaMad path_question(const PathQuestion& question);
 /// Errors: parse (too short, an MTU or rate that there is not).
 [[nodiscard]] base::Result<PathRecord> parse_path_record(std::span<const std::uint8_t> bytes);
+/// Errors: parse; also where the record is of other ends or another partition than was asked for, or of one
+/// direction.
+[[nodiscard]] base::Result<PathRecord> parse_path_answer(std::span<const std::uint8_t> bytes,
+                                                         const PathQuestion& question);
 
 }  // namespace ibf::mad

@@ -18,11 +18,20 @@ PathWanted wanted_of(const Way& way, const PathFrom& from, const EndpointAddress
             .pkey_index = way.pkey_index};
 }
 
-base::Result<std::uint32_t> mtu_of(const TestSpec& spec, const PathFrom& from, const EndpointAddress& peer,
-                                   const std::optional<mad::PathRecord>& record) {
+base::Result<void> check_size(const TestSpec& spec, const EndpointAddress& peer, std::uint32_t mtu_bytes) {
+    if (spec.test == Test::ud && spec.message_bytes > mtu_bytes) {
+        return base::fail(
+            base::ErrorKind::usage,
+            fmt::format("a ud message of {} octets is more than one packet: the MTU to {} is {}",
+                        spec.message_bytes, peer.device, mtu_bytes));
+    }
+    return {};
+}
+
+/// By flag and ports alone.
+base::Result<std::uint32_t> mtu_of(const TestSpec& spec, const PathFrom& from, const EndpointAddress& peer) {
     const std::uint32_t most = std::min(from.mtu_bytes, peer.mtu_bytes);
-    const std::uint32_t by_record = record ? std::min(most, mad::mtu_bytes(record->mtu)) : most;
-    const std::uint32_t mtu = spec.mtu_bytes == 0 ? by_record : spec.mtu_bytes;
+    const std::uint32_t mtu = spec.mtu_bytes == 0 ? most : spec.mtu_bytes;
     if (mtu > most || mad::mtu_from_bytes(mtu) == mad::Mtu::none) {
         return base::fail(base::ErrorKind::usage,
                           fmt::format("an MTU of {} does not go: {}/{} has {}, {} has {}", mtu, from.device,
@@ -40,7 +49,15 @@ base::Result<PathTaken> take_path(const TestSpec& spec, const Way& way, const Pa
     if (spec.use_cm) {
         return taken;
     }
-    std::optional<mad::PathRecord> record;
+    // What cannot be is refused before anybody is asked: a client of an agent may say anything, and often.
+    const auto mtu = mtu_of(spec, from, peer);
+    if (!mtu) {
+        return tl::unexpected(mtu.error());
+    }
+    if (const auto fits = check_size(spec, peer, *mtu); !fits) {
+        return tl::unexpected(fits.error());
+    }
+    taken.mtu_bytes = *mtu;
     if (from.layer == LinkLayer::infiniband) {
         taken.sl = way.sl.value_or(mad::Sl{});
     }
@@ -51,7 +68,8 @@ base::Result<PathTaken> take_path(const TestSpec& spec, const Way& way, const Pa
             return base::fail(base::ErrorKind::unavailable, "interrupted before the path was known");
         }
         if (told) {
-            record = *told;
+            taken.mtu_bytes =
+                spec.mtu_bytes == 0 ? std::min(*mtu, mad::mtu_bytes(told->mtu)) : spec.mtu_bytes;
             taken.is_recorded = true;
             taken.sl = told->sl;
             taken.bits_per_second = told->bits_per_second;
@@ -61,12 +79,8 @@ base::Result<PathTaken> take_path(const TestSpec& spec, const Way& way, const Pa
                 told.error().message);
         }
     }
-    const auto mtu = mtu_of(spec, from, peer, record);
-    if (!mtu) {
-        return tl::unexpected(mtu.error());
-    }
-    taken.mtu_bytes = *mtu;
-    return taken;
+    const auto fits = check_size(spec, peer, taken.mtu_bytes);
+    return fits.map([&] { return std::move(taken); });
 }
 
 std::uint8_t rate_limit(const PathTaken& path, std::uint64_t port_bits_per_second) {

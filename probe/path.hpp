@@ -28,8 +28,9 @@ struct PathWanted {
     std::optional<std::uint16_t> pkey_index{};  ///< none: any partition
 };
 
-/// Errors: unavailable (no access to umad, no subnet manager, no answer, stopped), refused (the SA has no
-/// such path, or does not say), usage (the P_Key index is empty), parse.
+/// Errors: unavailable (no access to umad, no subnet manager, no answer or none but "busy", stopped),
+/// not_found (the SA has no such path), refused (it does not say), usage (the P_Key index is empty), parse
+/// (the answer is none to the question).
 using AskPath = std::function<base::Result<mad::PathRecord>(const PathWanted&, const std::stop_token&)>;
 
 /// The port that sends.
@@ -42,7 +43,7 @@ struct PathFrom {
 };
 
 /// The record's MTU is mtu_bytes where the spec has none; else it is the spec's, or both ports'. Errors:
-/// usage (an MTU that a port cannot), unavailable (stopped).
+/// usage (an MTU that a port cannot, a ud message of more than one packet), unavailable (stopped).
 [[nodiscard]] base::Result<PathTaken> take_path(const TestSpec& spec, const Way& way, const PathFrom& from,
                                                 const EndpointAddress& peer, const AskPath& ask,
                                                 const std::stop_token& stop);

@@ -10,6 +10,8 @@ namespace {
 /// Three tries, which are over before kPatience is.
 constexpr mad::SaQueryLimits kLimits{
     .timeout = std::chrono::milliseconds{900}, .retries = 2, .answer_bytes = std::size_t{1} << 16U};
+constexpr std::chrono::milliseconds kAllTries{2'700};
+constexpr std::chrono::milliseconds kTurnPatience{50};
 
 base::Result<mad::PathQuestion> question_of(const PathWanted& wanted, const mad::LocalPort& port) {
     mad::PathQuestion question{.slid = wanted.slid == mad::kLidNone ? port.lid : wanted.slid,
@@ -27,14 +29,21 @@ base::Result<mad::PathQuestion> question_of(const PathWanted& wanted, const mad:
     return question;
 }
 
-base::Result<mad::PathRecord> record_of(const mad::SaReply& reply) {
+base::Result<mad::PathRecord> record_of(const mad::SaReply& reply, const mad::PathQuestion& question) {
+    if ((reply.status & mad::kStatusBusy) != 0) {
+        return base::fail(base::ErrorKind::unavailable,
+                          "the subnet administrator is busy, and answers no more");
+    }
+    if (reply.status == mad::kSaNoRecords || reply.status == mad::kSaInvalidGid) {
+        return base::fail(base::ErrorKind::not_found, mad::sa_status_text(reply.status));
+    }
     if (reply.status != 0) {
         return base::fail(base::ErrorKind::refused, mad::sa_status_text(reply.status));
     }
     if (reply.count() == 0) {
-        return base::fail(base::ErrorKind::refused, "the SA knows no such path");
+        return base::fail(base::ErrorKind::not_found, "the SA knows no such path");
     }
-    return mad::parse_path_record(reply.record(0));
+    return mad::parse_path_answer(reply.record(0), question);
 }
 
 }  // namespace
@@ -44,32 +53,63 @@ SaAsker::SaAsker()
           return mad::SaClient::open(port, limits);
       }) {}
 
-base::Result<mad::PathRecord> SaAsker::ask(const PathWanted& wanted, const std::stop_token& stop) {
-    const std::lock_guard lock(mutex_);
-    const base::Instant begun = base::monotonic_now();
-    const std::string name =
-        wanted.port == 0 ? wanted.device : fmt::format("{}/{}", wanted.device, wanted.port);
-    const auto known = silent_.find(name);
-    if (known != silent_.end() && begun < known->second.kept_until) {
-        return tl::unexpected(known->second.error);
+bool SaAsker::await_turn(std::unique_lock<std::timed_mutex>& turn, base::Instant give_up,
+                         const std::stop_token& stop) {
+    while (!turn.try_lock_for(kTurnPatience)) {
+        if (stop.stop_requested() || base::monotonic_now() >= give_up) {
+            return false;
+        }
     }
-    silent_.erase(name);
-    const auto client = open_(name, kLimits);
+    return true;
+}
+
+void SaAsker::keep(const Asked& asked, const base::Result<mad::PathRecord>& record) {
+    const base::Instant now = base::monotonic_now();
+    std::erase_if(answers_, [now](const auto& one) { return one.second.kept_until <= now; });
+    if (answers_.size() < kAnswersMost) {
+        answers_.insert_or_assign(asked, Answer{record, now + kAnswerKept});
+    }
+}
+
+base::Result<mad::PathRecord> SaAsker::ask(const PathWanted& wanted, const std::stop_token& stop) {
+    const base::Instant give_up = base::monotonic_now() + kPatience;
+    std::unique_lock turn(mutex_, std::defer_lock);
+    if (!await_turn(turn, give_up, stop)) {
+        return base::fail(base::ErrorKind::unavailable, stop.stop_requested()
+                                                            ? "interrupted"
+                                                            : "another question to the SA takes too long");
+    }
+    const auto client =
+        open_(wanted.port == 0 ? wanted.device : fmt::format("{}/{}", wanted.device, wanted.port), kLimits);
     if (!client) {
         return tl::unexpected(client.error());
     }
-    const auto question = question_of(wanted, (*client)->port());
+    const mad::LocalPort& port = (*client)->port();
+    const std::string name = fmt::format("{}/{}", port.device, port.port);
+    const base::Instant begun = base::monotonic_now();
+    if (const auto known = silent_.find(name); known != silent_.end() && begun < known->second.kept_until) {
+        return tl::unexpected(known->second.error);
+    }
+    silent_.erase(name);
+    const auto question = question_of(wanted, port);
     if (!question) {
         return tl::unexpected(question.error());
     }
-    const auto reply = (*client)->ask(mad::path_question(*question), begun + kPatience, stop);
-    if (!reply) {
-        if (reply.error().kind == base::ErrorKind::unavailable && !stop.stop_requested()) {
-            silent_.insert_or_assign(name, Silence{reply.error(), base::monotonic_now() + kSilenceKept});
-        }
-        return tl::unexpected(reply.error());
+    const Asked asked{name, question->slid, question->dlid, question->dgid, question->pkey};
+    if (const auto known = answers_.find(asked);
+        known != answers_.end() && begun < known->second.kept_until) {
+        return known->second.record;
     }
-    return record_of(*reply);
+    const auto record =
+        (*client)->ask(mad::path_question(*question), give_up, stop).and_then([&](const auto& reply) {
+            return record_of(reply, *question);
+        });
+    if (record || record.error().kind != base::ErrorKind::unavailable) {
+        keep(asked, record);
+    } else if (!stop.stop_requested() && give_up - begun >= kAllTries) {
+        silent_.insert_or_assign(name, Silence{record.error(), base::monotonic_now() + kSilenceKept});
+    }
+    return record;
 }
 
 AskPath asking_by(std::shared_ptr<SaAsker> asker) {

@@ -1,8 +1,9 @@
 // DOC: path records from the subnet administration of a port, in real time.
 //
-// A question is over within kPatience, whatever comes, and within 50 ms of a request to stop. Who has not
-// answered one is not waited for again by the questions of the next kSilenceKept: those get the same error at
-// once. Any thread may ask; one question goes at a time.
+// A question is over within kPatience, the wait for its turn included, and within some 50 ms of a request to
+// stop. An SA that has not answered one, or only that it is busy, is not waited for again by the questions of
+// the next kSilenceKept from that port: those get the same error at once. What it has answered is kept for
+// kAnswerKept, and the same question not sent meanwhile. Any thread may ask; one question goes at a time.
 #pragma once
 
 #include <functional>
@@ -10,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 
 #include "mad/sa_client.hpp"
 #include "probe/path.hpp"
@@ -20,6 +22,8 @@ class SaAsker {
 public:
     static constexpr std::chrono::seconds kPatience{3};
     static constexpr std::chrono::seconds kSilenceKept{30};
+    static constexpr std::chrono::seconds kAnswerKept{5};
+    static constexpr std::size_t kAnswersMost = 256;
 
     using Open = std::function<base::Result<std::unique_ptr<mad::SaClient>>(
         const std::string& port, const mad::SaQueryLimits& limits)>;
@@ -35,10 +39,22 @@ private:
         base::Error error;
         base::Instant kept_until;
     };
+    struct Answer {
+        base::Result<mad::PathRecord> record;
+        base::Instant kept_until;
+    };
+    /// The port, and what it was asked.
+    using Asked =
+        std::tuple<std::string, mad::Lid, mad::Lid, std::optional<mad::Gid>, std::optional<mad::PKey>>;
+
+    [[nodiscard]] bool await_turn(std::unique_lock<std::timed_mutex>& turn, base::Instant give_up,
+                                  const std::stop_token& stop);
+    void keep(const Asked& asked, const base::Result<mad::PathRecord>& record);
 
     Open open_;
-    std::mutex mutex_;
+    std::timed_mutex mutex_;
     std::map<std::string, Silence> silent_;  ///< by port
+    std::map<Asked, Answer> answers_;
 };
 
 /// Shared by whoever keeps it.

@@ -279,10 +279,10 @@ Result<void> Session::on_result(Message&& result) {
                   ended->outcome.bytes, ended->outcome.failure.empty() ? "" : ", ", ended->outcome.failure);
     } else if (const auto* refused = std::get_if<Refused>(&result)) {
         base::log(base::LogLevel::info, "{}: failed: {}", peer_, refused->text);
-        if (state_ == State::running || state_ == State::idle) {
-            end_call();
-            give_back();
-        }
+        // A connection that came to nothing too: what it asks the SA for is not for clients to repeat at
+        // will.
+        end_call();
+        give_back();
     }
     return line_.send(result);
 }

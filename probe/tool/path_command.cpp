@@ -99,7 +99,7 @@ Exit run_path(const PathFlags& flags, bool json) {
     const auto path = SaAsker().ask(*wanted, interrupts.token());
     if (!path) {
         const Exit exit = failure(path.error());
-        return path.error().kind == base::ErrorKind::refused ? Exit::finding : exit;
+        return path.error().kind == base::ErrorKind::not_found ? Exit::finding : exit;
     }
     return print(json ? path_json(*path).dump(2) + "\n" : path_text(*path), Exit::ok);
 }
@@ -120,7 +120,7 @@ void add_path_command(CLI::App& app, const bool& json, Action& chosen) {
     path->footer(
         "It is the question that a test asks on InfiniBand where --sl does not answer it. Needs access to "
         "umad.\n"
-        "Exit code 1 if the SA knows no such path, 3 if it does not answer.\n\n"
+        "Exit code 1 if the SA knows no such path, 3 if it does not answer or is busy.\n\n"
         "Examples:\n  ibfabric-probe path 42\n  ibfabric-probe path fe80::2:c903:0:1 --port mlx5_0/1 --json");
     path->callback([flags, &json, &chosen] { chosen = [flags, &json] { return run_path(*flags, json); }; });
 }

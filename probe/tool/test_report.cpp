@@ -45,6 +45,13 @@ Rows side_json(const Outcome& outcome) {
     return out;
 }
 
+Rows paths_json(const PairOutcome& pair) {
+    Rows out = Rows::object();
+    out["there"] = Rows::parse(json_of(pair.there).dump());
+    out["back"] = Rows::parse(json_of(pair.back).dump());
+    return out;
+}
+
 Rows size_json(const TestResult& result, const SizeResult& one) {
     Rows out = Rows::object();
     out["message_bytes"] = one.spec.message_bytes;
@@ -56,6 +63,7 @@ Rows size_json(const TestResult& result, const SizeResult& one) {
     if (measures_latency(one.spec)) {
         out["latency"] = latency_json(one.pair.initiator.latency);
     }
+    out["paths"] = paths_json(one.pair);
     out["initiator"] = side_json(one.pair.initiator);
     out["target"] = side_json(one.pair.target);
     return out;
@@ -121,13 +129,42 @@ std::string sl_text(const PairOutcome& pair) {
                    : fmt::format(", SL {} there and {} back", word(pair.there), word(pair.back));
 }
 
+bool is_same_way(const PathTaken& one, const PathTaken& other) {
+    return one.sl == other.sl && one.mtu_bytes == other.mtu_bytes &&
+           one.bits_per_second == other.bits_per_second && one.is_recorded == other.is_recorded;
+}
+
+std::string way_text(const PathTaken& path) {
+    std::string out = path.sl ? fmt::format("SL {}", *path.sl) : std::string("no SL told");
+    if (path.mtu_bytes != 0) {
+        out += fmt::format(", MTU {}", path.mtu_bytes);
+    }
+    if (path.bits_per_second != 0) {
+        out += fmt::format(", {:g} Gb/s", static_cast<double>(path.bits_per_second) / 1e9);
+    }
+    return out + (path.is_recorded ? "" : ", without record");
+}
+
 void add_paths(std::string& out, const TestResult& result) {
     const PairOutcome& pair = result.sizes.front().pair;
-    for (const auto& [side, path] :
-         {std::pair{std::string("this host"), &pair.there}, {result.host, &pair.back}}) {
-        if (!path->trouble.empty()) {
-            out += fmt::format("{}: {}\n", printable(side), printable(path->trouble));
+    std::set<std::string> told;
+    for (const SizeResult& one : result.sizes) {
+        for (const auto& [side, path] :
+             {std::pair{std::string("this host"), &one.pair.there}, {result.host, &one.pair.back}}) {
+            const std::string line = fmt::format("{}: {}\n", printable(side), printable(path->trouble));
+            if (!path->trouble.empty() && told.insert(line).second) {
+                out += line;
+            }
         }
+    }
+    // Each size has queue pairs of its own, and the SA may have routed anew meanwhile.
+    const auto other = std::find_if(result.sizes.begin(), result.sizes.end(), [&](const SizeResult& one) {
+        return !is_same_way(one.pair.there, pair.there) || !is_same_way(one.pair.back, pair.back);
+    });
+    if (other != result.sizes.end()) {
+        out += fmt::format("from size {} on the paths are others: {} there and {} back, after {} and {}\n",
+                           size_text(other->spec.message_bytes), way_text(other->pair.there),
+                           way_text(other->pair.back), way_text(pair.there), way_text(pair.back));
     }
 }
 
@@ -221,9 +258,7 @@ Rows test_json(const TestResult& result) {
         if (first.there.sl) {
             out["sl"] = first.there.sl->value();
         }
-        out["paths"] = Rows::object();
-        out["paths"]["there"] = Rows::parse(json_of(first.there).dump());
-        out["paths"]["back"] = Rows::parse(json_of(first.back).dump());
+        out["paths"] = paths_json(first);
     }
     out["was_interrupted"] = result.was_interrupted;
     out["trouble"] = result.trouble ? result.trouble->message : "";

@@ -78,8 +78,6 @@ private:
     static Result<void> connect_by_cm(Held& held, const EndpointAddress& peer, const std::stop_token& stop);
     static Result<void> connect_directly(Held& held, const EndpointAddress& peer);
 
-    static Result<void> check_size(const Held& held, const EndpointAddress& peer);
-
     std::string name_;
     AskPath ask_;
     std::unique_ptr<Held> held_;
@@ -250,16 +248,6 @@ Result<void> VerbsEndpoint::check_peer(const Held& held, const EndpointAddress& 
     return {};
 }
 
-Result<void> VerbsEndpoint::check_size(const Held& held, const EndpointAddress& peer) {
-    const verbs::Setting& setting = held.setting;
-    if (setting.spec.test == Test::ud && setting.spec.message_bytes > setting.path.mtu_bytes) {
-        return fail(ErrorKind::usage,
-                    fmt::format("a ud message of {} octets is more than one packet: the MTU to {} is {}",
-                                setting.spec.message_bytes, peer.device, setting.path.mtu_bytes));
-    }
-    return {};
-}
-
 Result<void> VerbsEndpoint::connect_by_cm(Held& held, const EndpointAddress& peer,
                                           const std::stop_token& stop) {
     held.connections->heed(stop);
@@ -310,10 +298,8 @@ Result<PathTaken> VerbsEndpoint::connect(const EndpointAddress& peer, std::stop_
     }
     setting.path = *path;
     held_->wire->set_peer(peer);
-    Result<void> done = check_size(*held_, peer);
-    done = !done                 ? done
-           : setting.spec.use_cm ? connect_by_cm(*held_, peer, stop)
-                                 : connect_directly(*held_, peer);
+    const Result<void> done =
+        setting.spec.use_cm ? connect_by_cm(*held_, peer, stop) : connect_directly(*held_, peer);
     held_->is_connected = done.has_value();
     return done.map([&] { return std::move(*path); });
 }

@@ -244,6 +244,19 @@ TEST_F(Agents, WithoutADescriptorLeftItSaysSoOnceAndWaits) {
     EXPECT_NE(text.find("connections are taken again"), std::string::npos) << text;
 }
 
+TEST_F(Agents, AConnectionThatCameToNothingIsGivenBack) {
+    stage_.connect = base::fail(base::ErrorKind::usage, "an MTU of 4096 does not go");
+    start();
+    Line line = greeted();
+    ASSERT_TRUE(line.send(Prepare{}));
+    EXPECT_EQ(heard(line), "prepared");
+    ASSERT_TRUE(line.send(Connect{}));
+    EXPECT_NE(heard(line).find("an MTU of 4096 does not go"), std::string::npos);
+    EXPECT_TRUE(stage_.await([](const Stage& it) { return it.alive == 0; })) << "others may come";
+    ASSERT_TRUE(line.send(Connect{}));
+    EXPECT_TRUE(heard(line).starts_with("order: ")) << "and it is not tried again and again";
+}
+
 TEST_F(Agents, ConnectionsAreBounded) {
     terms_.connections = 2;
     start();

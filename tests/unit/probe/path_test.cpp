@@ -81,6 +81,23 @@ TEST_F(Paths, AnMtuThatAPortHasNotIsRefused) {
     ASSERT_FALSE(taken);
     EXPECT_EQ(taken.error().message,
               "an MTU of 2048 does not go: mlx5_0/1 has 4096, host-17 (mlx5_0/1) has 1024");
+    EXPECT_EQ(asked.size(), 1U) << "of what cannot be nobody is asked";
+}
+
+TEST_F(Paths, AUdMessageIsOnePacket) {
+    spec.test = probe::Test::ud;
+    spec.message_bytes = 4096;
+    const auto by_record = take();
+    ASSERT_FALSE(by_record);
+    EXPECT_EQ(by_record.error().message,
+              "a ud message of 4096 octets is more than one packet: the MTU to host-17 (mlx5_0/1) is 2048");
+    EXPECT_EQ(asked.size(), 1U);
+    peer.mtu_bytes = 1024;
+    EXPECT_EQ(take().error().message,
+              "a ud message of 4096 octets is more than one packet: the MTU to host-17 (mlx5_0/1) is 1024");
+    EXPECT_EQ(asked.size(), 1U) << "of what cannot be nobody is asked";
+    spec.message_bytes = 1024;
+    EXPECT_TRUE(take());
 }
 
 TEST_F(Paths, WithoutARecordItIsSlZeroAndSaidSo) {

@@ -1,5 +1,8 @@
 #include "probe/sa_asker.hpp"
 
+#include <future>
+#include <thread>
+
 #include <gtest/gtest.h>
 
 #include "tests/unit/mad/scripted_sa.hpp"
@@ -81,10 +84,67 @@ TEST_F(SaAskers, ARefusalIsTold) {
     script->answer = [](const SaMad& asked) { return answered(asked, mad::kSaNoRecords); };
     const auto record = ask();
     ASSERT_FALSE(record);
-    EXPECT_EQ(record.error().kind, base::ErrorKind::refused);
+    EXPECT_EQ(record.error().kind, base::ErrorKind::not_found);
     EXPECT_NE(record.error().message.find("no such record"), std::string::npos);
+    script->answer = [](const SaMad& asked) { return answered(asked, mad::kSaRequestDenied); };
+    EXPECT_EQ(ask(2).error().kind, base::ErrorKind::refused);
     script->answer = [](const SaMad& asked) { return answered(asked, 0); };
-    EXPECT_EQ(ask().error().kind, base::ErrorKind::parse) << "nonsense";
+    EXPECT_EQ(ask(std::nullopt).error().kind, base::ErrorKind::parse) << "nonsense";
+}
+
+TEST_F(SaAskers, AnAnswerToAnotherQuestionIsNone) {
+    script->answer = [](const SaMad& asked) {
+        return answered(asked, 0, [](SaMad& mad) {
+            write_path(mad);
+            mad.data[41] = 12;  // DLID
+        });
+    };
+    const auto record = ask();
+    ASSERT_FALSE(record);
+    EXPECT_EQ(record.error().kind, base::ErrorKind::parse);
+    EXPECT_NE(record.error().message.find("LID 12"), std::string::npos);
+}
+
+TEST_F(SaAskers, WhatWasAnsweredIsNotAskedAgainAtOnce) {
+    EXPECT_TRUE(ask(0));
+    EXPECT_TRUE(ask(0));
+    EXPECT_EQ(script->asked.size(), 1U);
+    EXPECT_TRUE(ask(2)) << "of another partition";
+    EXPECT_EQ(script->asked.size(), 2U);
+    script->answer = [](const SaMad& asked) { return answered(asked, mad::kSaNoRecords); };
+    EXPECT_FALSE(ask(std::nullopt));
+    EXPECT_FALSE(ask(std::nullopt));
+    EXPECT_EQ(script->asked.size(), 3U) << "nor what it refused";
+}
+
+TEST_F(SaAskers, ABusySaIsNoPathThatThereIsNot) {
+    script->answer = [](const SaMad& asked) { return answered(asked, mad::kStatusBusy); };
+    const auto record = ask();
+    ASSERT_FALSE(record);
+    EXPECT_EQ(record.error().kind, base::ErrorKind::unavailable);
+    EXPECT_EQ(record.error().message, "the subnet administrator is busy, and answers no more");
+    const std::size_t tries = script->asked.size();
+    EXPECT_FALSE(ask(2));
+    EXPECT_EQ(script->asked.size(), tries) << "it is spared for a while";
+}
+
+TEST_F(SaAskers, AStopEndsTheWaitForAnotherQuestion) {
+    std::promise<void> asked;
+    std::promise<void> go;
+    script->answer = [&](const SaMad& question) {
+        asked.set_value();
+        go.get_future().wait();
+        return answered(question, 0, write_path);
+    };
+    std::thread first([this] { EXPECT_TRUE(ask()); });
+    asked.get_future().wait();
+    std::stop_source ours;
+    ours.request_stop();
+    const auto record = asker.ask({.device = "mlx5_0", .port = 1}, ours.get_token());
+    ASSERT_FALSE(record);
+    EXPECT_EQ(record.error().message, "interrupted");
+    go.set_value();
+    first.join();
 }
 
 TEST_F(SaAskers, SilenceIsWaitedForOnce) {
@@ -95,6 +155,9 @@ TEST_F(SaAskers, SilenceIsWaitedForOnce) {
     EXPECT_EQ(script->asked.size(), 2U);
     EXPECT_EQ(ask().error().message, record.error().message);
     EXPECT_EQ(script->asked.size(), 2U) << "who is silent is not waited for again at once";
+    const auto by_default = asker.ask({.dlid = mad::Lid{9}}, stop.get_token());
+    ASSERT_FALSE(by_default);
+    EXPECT_EQ(script->asked.size(), 2U) << "it is the same port without a name";
 }
 
 TEST_F(SaAskers, APortThatMayNotBeOpenedIsTold) {

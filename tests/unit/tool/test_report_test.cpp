@@ -51,6 +51,27 @@ TEST(TestReport, BandwidthIsPayloadAgainstTheLink) {
     EXPECT_DOUBLE_EQ(test_json(result({bandwidth(200'000)}))["sizes"][0]["share_of_link"].get<double>(), 0.5);
 }
 
+TEST(TestReport, OfASweepThePathThatChangedIsTold) {
+    SizeResult small = bandwidth(64);
+    small.pair.there = {
+        .sl = mad::Sl{2}, .mtu_bytes = 4096, .bits_per_second = 100'000'000'000, .is_recorded = true};
+    small.pair.back = {.sl = mad::Sl{3}, .mtu_bytes = 4096, .is_recorded = true};
+    SizeResult big = small;
+    big.spec.message_bytes = 4096;
+    EXPECT_EQ(test_text(result({small, big})).find("on the paths are others"), std::string::npos);
+    big.pair.back = {.sl = mad::Sl{}, .mtu_bytes = 4096, .trouble = "SL 0 was taken"};
+    const std::string text = test_text(result({small, big}));
+    EXPECT_NE(text.find("from size 4K on the paths are others: SL 2, MTU 4096, 100 Gb/s there and SL 0, MTU "
+                        "4096, without record back, after SL 2, MTU 4096, 100 Gb/s and SL 3, MTU 4096\n"),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("SL 0 was taken"), std::string::npos) << text;
+    const Rows json = test_json(result({small, big}));
+    EXPECT_EQ(json["paths"]["back"]["sl"], 3);
+    EXPECT_EQ(json["sizes"][0]["paths"]["back"]["sl"], 3);
+    EXPECT_EQ(json["sizes"][1]["paths"]["back"]["sl"], 0);
+}
+
 TEST(TestReport, LatencyIsToldFromMinimumToMaximum) {
     const std::string text = test_text(result({latency()}));
     EXPECT_NE(text.find("1.50"), std::string::npos) << text;
