@@ -40,4 +40,4 @@ foreach(page README.md CHANGELOG.md docs/HARDWARE.md)
   endif()
 endforeach()
 # An example, never /etc: a configuration is the operator's own file.
-install(FILES docs/ibfabricd.toml docs/probe.toml DESTINATION ${doc}/examples)
+install(FILES docs/ibfabricd.toml docs/probe.toml systemd/ibfabric-probe-umad.conf DESTINATION ${doc}/examples)

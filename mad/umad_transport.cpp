@@ -281,7 +281,7 @@ std::string open_error_text(const PortChoice& choice, int error) {
     if (error == EACCES || error == EPERM) {
         return fmt::format(
             "the umad device of {}/{} may not be opened: run as root, or give this user access to "
-            "/dev/infiniband/umad*",
+            "/dev/infiniband/umad*; a service's unit must allow it too (DeviceAllow=)",
             choice.device, choice.port);
     }
     return fmt::format("the umad device of {}/{} cannot be opened: {}", choice.device, choice.port,

@@ -78,6 +78,7 @@ class Install(unittest.TestCase):
             "share/doc/ibfabric/README.md": 0o644,
             "share/doc/ibfabric/examples/ibfabricd.toml": 0o644,
             "share/doc/ibfabric/examples/probe.toml": 0o644,
+            "share/doc/ibfabric/examples/ibfabric-probe-umad.conf": 0o644,
         }
         for path, mode in expected.items():
             self.assertTrue(os.path.exists(staged(path)), path)
@@ -168,9 +169,19 @@ class ProbeService(unittest.TestCase):
     def test_memory_can_be_pinned(self):
         self.assertIn("\nLimitMEMLOCK=infinity\n", self.text())
 
-    def test_the_sa_can_be_asked(self):
-        self.assertIn("\nDeviceAllow=char-infiniband_mad rw\n", self.text())
-        self.assertIn("\nCapabilityBoundingSet=\n", self.text())
+    def test_it_may_open_verbs_devices_alone(self):
+        allowed = [line for line in self.text().splitlines() if line.startswith("DeviceAllow=")]
+        self.assertEqual(allowed, ["DeviceAllow=char-infiniband_verbs rw", "DeviceAllow=/dev/infiniband/rdma_cm rw"])
+        for line in ("DevicePolicy=closed", "CapabilityBoundingSet="):
+            self.assertIn(f"\n{line}\n", self.text())
+
+    def test_a_drop_in_lets_it_ask_the_sa(self):
+        with open(staged("share/doc/ibfabric/examples/ibfabric-probe-umad.conf"), encoding="utf-8") as file:
+            lines = [line for line in file.read().splitlines() if not line.startswith("#")]
+        self.assertEqual(lines, ["[Service]", "DeviceAllow=/dev/infiniband/umad0 rw"], "no issm")
+        self.assertIn("#   " + lines[1] + "\n", self.text(), "the unit says so too")
+        unit = self.text().replace(PREFIX + "/bin/", staged("bin/")).replace("\n[Install]", f"\n{lines[1]}\n[Install]")
+        self.assertEqual(verify(unit, "ibfabric-probe.service"), (0, ""))
 
     def test_the_agent_takes_the_example(self):
         # It gets as far as its key, which is not there: the configuration was read, and all of it.
