@@ -4,7 +4,7 @@
 //
 // Beside the counts it records the longest silence between two sends before the first LFT Set: an SM that has the
 // topology and is computing routes sends nothing, so this is the time from topology to tables, measured from outside.
-// And when it last wrote, and the processor time it had used by then; when it last sent anything but questions about lanes,
+// And when it last wrote, and the processor time used by then; when it last sent anything but questions about lanes,
 // which ours asks in the background.
 #include <dlfcn.h>
 #include <fcntl.h>

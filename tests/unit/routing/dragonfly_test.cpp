@@ -69,15 +69,16 @@ TEST(Dragonfly, AnyOneCableOrSwitchLost) {
                              "dragonfly+:groups=5,leaves=2,spines=2,hosts=1,global=2"}) {
         SCOPED_TRACE(spec);
         const Topology whole = scrambled(spec, 5);
-        unsigned cables_served = 0;
-        for (const SwitchCable& cable : switch_cables(whole)) {
-            const Topology damaged = without_cable(whole, cable);
+        const std::vector<SwitchCable> cables = switch_cables(whole);
+        std::size_t cables_served = 0;
+        for (std::size_t i = 0; i < cables.size(); i += kSeriesStep) {
+            const Topology damaged = without_cable(whole, cables[i]);
             const auto routes = served("dragonfly", damaged);
             EXPECT_TRUE(routes || !refusal_of("dragonfly", damaged).empty());
             cables_served += routes ? 1 : 0;
         }
-        EXPECT_EQ(cables_served, switch_cables(whole).size());
-        for (std::uint32_t gone = 0; gone < whole.switches.size(); ++gone) {
+        EXPECT_EQ(cables_served, (cables.size() - 1) / kSeriesStep + 1);
+        for (std::uint32_t gone = 0; gone < whole.switches.size(); gone += kSeriesStep) {
             const Topology damaged = without_switch(whole, gone);
             EXPECT_TRUE(served("dragonfly", damaged) || !refusal_of("dragonfly", damaged).empty());
         }

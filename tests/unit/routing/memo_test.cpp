@@ -9,7 +9,7 @@
 namespace ibf::routing::test {
 namespace {
 
-constexpr unsigned kSteps = 1000;
+constexpr unsigned kSteps = 1000 / kSeriesStep;
 constexpr unsigned kGoneMost = 6;  ///< cables, beside those of switches that are gone
 
 /// A fabric of which cables, switches and addresses go and come back.
@@ -170,7 +170,7 @@ TEST(Memo, C69_An_evaluation_is_as_it_was_when_the_next_one_has_built_on_it) {
         const Topology whole = generated("fat-tree:radix=6,levels=3");
         Routes last = routes_of(engine, whole);
         ChangingFabric fabric(whole, 1);
-        for (unsigned step = 0; step < 50 && !::testing::Test::HasFailure(); ++step) {
+        for (unsigned step = 0; step < 50 / kSeriesStep && !::testing::Test::HasFailure(); ++step) {
             SCOPED_TRACE(fmt::format("{} step {}", engine, step));
             fabric.step();
             const Topology now = fabric.now();

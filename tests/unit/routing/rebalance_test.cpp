@@ -92,7 +92,7 @@ const std::vector<Case> kCases{{"ftree", "fat-tree:radix=8,levels=3"},
                                {"dfsssp", "torus:4x4,hosts=4"}};
 
 TEST(Rebalance, Heals_what_300_losses_and_repairs_left) {
-    for (std::size_t i = 0; i < kCases.size(); ++i) {
+    for (std::size_t i = 0; i < kCases.size(); i += kSeriesStep) {
         SCOPED_TRACE(kCases[i].engine + " " + kCases[i].spec);
         const Topology whole = generated(kCases[i].spec);
         Routes routes = after_a_history(kCases[i].engine, whole, i + 1);
@@ -136,7 +136,8 @@ TEST(Rebalance, Moves_nothing_within_the_limit_nor_without_blocks_to_move) {
 }
 
 TEST(Rebalance, Same_bytes_for_any_number_of_threads) {
-    for (const Case& one : kCases) {
+    for (std::size_t i = 0; i < kCases.size(); i += kSeriesStep) {
+        const Case& one = kCases[i];
         const Topology whole = generated(one.spec);
         const Routes drifted = after_a_history(one.engine, whole, 3);
         std::vector<std::uint64_t> hashes;
