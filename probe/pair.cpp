@@ -91,12 +91,18 @@ base::Result<void> agree_on_mtu(const TestSpec& spec, const BothPaths& paths, co
     if (spec.test == Test::ud || spec.use_cm || mtu_of(paths.there) == mtu_of(paths.back)) {
         return {};
     }
+    std::string why;
+    for (const auto& [side, path] : {std::pair{&from, &paths.there}, {&to, &paths.back}}) {
+        if (!path->trouble.empty()) {
+            why += fmt::format("; {}: {}", side->device, path->trouble);
+        }
+    }
     return base::fail(
         base::ErrorKind::usage,
         fmt::format("{} would send with an MTU of {}, {} with one of {}, since not both know the "
-                    "path: give --mtu {}",
+                    "path: give --mtu {}{}",
                     from.device, mtu_of(paths.there), to.device, mtu_of(paths.back),
-                    std::min(mtu_of(paths.there), mtu_of(paths.back))));
+                    std::min(mtu_of(paths.there), mtu_of(paths.back)), why));
 }
 
 base::Result<BothPaths> connect_both(Endpoint& initiator, Endpoint& target, const EndpointAddress& from,

@@ -198,7 +198,7 @@ MUTATIONS = [
           "stream.peer_name({},", "net/tls_stream.cpp"),
     agent("rate-for-all", "no rate passes for a low one", "(spec.bits_per_second == 0 || spec", "(spec",
           "probe/agent/limits.cpp"),
-    agent("stop-unheard", "a run in an agent is not stopped", "static_cast<void>(line_.send(Stop{}));", "",
+    agent("stop-unheard", "a run in an agent is not stopped", "static_cast<void>(line_.send(Stop{}));  // a broken", "// a broken",
           "probe/agent/remote_endpoint.cpp"),
     agent("readable-key", "a key that a group can read is taken", "kAnybody = S_IRWXO | S_IRWXG;", "kAnybody = S_IRWXO;",
           "net/tls.cpp", Binary("ibf_test_net", "*")),

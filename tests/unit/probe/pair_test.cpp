@@ -287,10 +287,13 @@ TEST_F(Pair, TellsThePathsOfBoth) {
 TEST_F(Pair, SidesThatTookDifferentMtusDoNotBegin) {
     initiator.path.mtu_bytes = 2048;
     target.path.mtu_bytes = 4096;
+    target.path.trouble = "no answer from the SA";
     const auto outcome = run();
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().kind, ErrorKind::usage);
     EXPECT_NE(outcome.error().message.find("give --mtu 2048"), std::string::npos) << outcome.error().message;
+    EXPECT_TRUE(outcome.error().message.ends_with("(rxe0/1): no answer from the SA"))
+        << outcome.error().message;
     EXPECT_EQ(initiator.calls.find("run"), std::string::npos);
     EXPECT_NE(initiator.calls.find("release"), std::string::npos);
     spec.test = probe::Test::ud;
