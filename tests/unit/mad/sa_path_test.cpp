@@ -60,9 +60,9 @@ TEST(SaPath, AnAnswerIsToTheQuestion) {
     };
     EXPECT_EQ(refused(question, 41, 12),
               "the SA was asked for a path from LID 7 to LID 9, and answers with one from LID 7 to LID 12, "
-              "fec0::5");
+              "fec0:0:0:0:0:0:0:5");
     EXPECT_NE(refused(question, 43, 8).find("from LID 8"), std::string::npos);
-    EXPECT_NE(refused(by_gid, 23, 6).find("to fe80::5, and answers"), std::string::npos);
+    EXPECT_NE(refused(by_gid, 23, 6).find("to fe80:0:0:0:0:0:0:5, and answers"), std::string::npos);
     EXPECT_NE(refused(question, 51, 6).find("partition 0x0005, and answers with one in 0x8006"),
               std::string::npos);
     EXPECT_EQ(refused(question, 49, 0x01),
