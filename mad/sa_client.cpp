@@ -36,7 +36,7 @@ base::Result<std::unique_ptr<SaClient>> SaClient::over(std::unique_ptr<Transport
     if (local.sm_lid == kLidNone) {
         return base::fail(base::ErrorKind::unavailable,
                           fmt::format("{}/{} ({}): no subnet manager has configured this port; start one, or "
-                                      "choose another port",
+                                      "name another port",
                                       local.device, local.port, local.state_text));
     }
     return std::unique_ptr<SaClient>(new SaClient(std::move(transport), limits));

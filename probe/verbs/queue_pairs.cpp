@@ -15,24 +15,6 @@ constexpr std::uint32_t kInlineBytes = 64;  ///< what most adapters take along i
 constexpr int kReadsMost = 16;              ///< of one queue pair; what adapters commonly have
 constexpr std::uint8_t kHopLimit = 64;
 
-ibv_ah_attr address_of(const Setting& setting, const EndpointAddress& peer) {
-    ibv_ah_attr to{};
-    to.port_num = setting.chosen.port.port;
-    // RoCE has no SL of its own: adapters make the priority of it.
-    to.sl = setting.path.sl.value_or(setting.way.sl.value_or(mad::Sl{})).value();
-    to.static_rate = rate_limit(setting.path, setting.chosen.port.bits_per_second);
-    to.dlid = setting.way.dlid.value_or(peer.lid).value();
-    to.src_path_bits = setting.way.path_bits;
-    if (setting.chosen.with_grh) {
-        to.is_global = 1;
-        std::copy_n(peer.gid.begin(), peer.gid.size(), to.grh.dgid.raw);
-        to.grh.sgid_index = setting.chosen.gid.index;
-        to.grh.hop_limit = kHopLimit;
-        to.grh.traffic_class = setting.way.traffic_class;
-    }
-    return to;
-}
-
 base::Error refusal(const char* step, int why, const Setting& setting, const EndpointAddress& peer) {
     const std::string ours = fmt::format("{}/{}", setting.chosen.port.device, setting.chosen.port.port);
     std::string text = fmt::format("{} does not take a queue pair to {} for {}: {}", ours, step, peer.device,
@@ -51,6 +33,24 @@ base::Error refusal(const char* step, int why, const Setting& setting, const End
 }
 
 }  // namespace
+
+ibv_ah_attr address_of(const Setting& setting, const EndpointAddress& peer) {
+    ibv_ah_attr to{};
+    to.port_num = setting.chosen.port.port;
+    // RoCE has no SL of its own: adapters make the priority of it.
+    to.sl = setting.path.sl.value_or(setting.way.sl.value_or(mad::Sl{})).value();
+    to.static_rate = rate_limit(setting.path, setting.chosen.port.bits_per_second);
+    to.dlid = setting.way.dlid.value_or(peer.lid).value();
+    to.src_path_bits = setting.way.path_bits;
+    if (setting.chosen.with_grh) {
+        to.is_global = 1;
+        std::copy_n(peer.gid.begin(), peer.gid.size(), to.grh.dgid.raw);
+        to.grh.sgid_index = setting.chosen.gid.index;
+        to.grh.hop_limit = kHopLimit;
+        to.grh.traffic_class = setting.way.traffic_class;
+    }
+    return to;
+}
 
 std::uint32_t sends_posted(const Setting& setting) {
     const bool answers = setting.spec.test == Test::ping || setting.spec.test == Test::ud;
@@ -162,7 +162,10 @@ base::Result<void> to_ready(ibv_qp* queue_pair, const Setting& setting, const En
     next.ah_attr = address_of(setting, peer);
     constexpr int kToRtr = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                            IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-    if (const int why = ibv_modify_qp(queue_pair, &next, IBV_QP_STATE | (is_ud ? 0 : kToRtr)); why != 0) {
+    const int why = with_rate_or_without(next.ah_attr, [&] {
+        return ibv_modify_qp(queue_pair, &next, IBV_QP_STATE | (is_ud ? 0 : kToRtr));
+    });
+    if (why != 0) {
         return tl::unexpected(refusal("RTR", why, setting, peer));
     }
     next = {};
@@ -173,9 +176,10 @@ base::Result<void> to_ready(ibv_qp* queue_pair, const Setting& setting, const En
     next.rnr_retry = setting.spec.rnr_retries;
     next.max_rd_atomic = agreed_reads(reads_out(setting), peer.reads_in);
     constexpr int kToRts = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
-    if (const int why = ibv_modify_qp(queue_pair, &next, IBV_QP_STATE | IBV_QP_SQ_PSN | (is_ud ? 0 : kToRts));
-        why != 0) {
-        return tl::unexpected(refusal("RTS", why, setting, peer));
+    const int refused =
+        ibv_modify_qp(queue_pair, &next, IBV_QP_STATE | IBV_QP_SQ_PSN | (is_ud ? 0 : kToRts));
+    if (refused != 0) {
+        return tl::unexpected(refusal("RTS", refused, setting, peer));
     }
     return {};
 }
@@ -183,10 +187,14 @@ base::Result<void> to_ready(ibv_qp* queue_pair, const Setting& setting, const En
 base::Result<AddressHandle> make_address_handle(ibv_pd* domain, const Setting& setting,
                                                 const EndpointAddress& peer) {
     ibv_ah_attr to = address_of(setting, peer);
-    errno = 0;
-    AddressHandle made(ibv_create_ah(domain, &to));
-    if (!made) {
-        return tl::unexpected(refusal("an address", errno, setting, peer));
+    AddressHandle made;
+    const int why = with_rate_or_without(to, [&] {
+        errno = 0;
+        made.reset(ibv_create_ah(domain, &to));
+        return made ? 0 : std::max(errno, 1);
+    });
+    if (why != 0) {
+        return tl::unexpected(refusal("an address", why, setting, peer));
     }
     return made;
 }

@@ -3,6 +3,7 @@
 // What a refusal of the device means, and what to change, is in the error.
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 
 #include "probe/layout.hpp"
@@ -41,6 +42,22 @@ struct MadeQueuePair {
 [[nodiscard]] base::Result<MadeQueuePair> make_queue_pair(ibv_pd* domain, const Setting& setting,
                                                           ibv_cq* queue);
 [[nodiscard]] base::Result<void> to_init(ibv_qp* queue_pair, const Setting& setting);
+/// Where requests to the peer go, and how: LID, path bits, SL and rate; of RoCE the GID. REQUIRES: the path.
+[[nodiscard]] ibv_ah_attr address_of(const Setting& setting, const EndpointAddress& peer);
+
+/// `attempt` with `to`, and once more at the port's own rate where the adapter does not know that of the path
+/// (mlx5: EINVAL above the highest code that it has): it paces what is sent, and decides nothing. The errno
+/// of the last attempt, 0 when it went well.
+template <class Attempt>
+[[nodiscard]] int with_rate_or_without(ibv_ah_attr& to, const Attempt& attempt) {
+    const int why = attempt();
+    if (why != EINVAL || to.static_rate == 0) {
+        return why;
+    }
+    to.static_rate = 0;
+    return attempt();
+}
+
 /// To RTR and RTS. `ours`: our number and PSN. REQUIRES: the path.
 [[nodiscard]] base::Result<void> to_ready(ibv_qp* queue_pair, const Setting& setting,
                                           const EndpointAddress& peer, const QueuePairAddress& theirs,

@@ -18,6 +18,7 @@ RESTART = Binary("ibf_test_sm", "Restart.*:Change.*:*BringUp*:" + TABLES.filter)
 MEMO = Binary("ibf_test_routing", "Memo.*")
 AGENT = Binary("ibf_test_agent", "*")
 PROOF = Binary("ibf_test_proof", "*")
+VERBS = Binary("ibf_test_verbs", "*")
 DOUBT = Binary("ibf_test_sm", "Doubt*:KnownTables.*:Election.*:Orders.C49_Two*")
 
 
@@ -178,6 +179,12 @@ MUTATIONS = [
           "const mad::Lid named = port.known && input_.touched ?", "const mad::Lid named = port.known && !input_.touched ?", "discovery.cpp"),
     doubt("namesakes-unasked", "of two with one GUID the one that was believed is believed for ever",
           "    ask_namesakes();\n    if (!ask_silent) {", "    if (!ask_silent) {", "light_sweep.cpp"),
+    # What a queue pair is given.
+    Mutation("lane-forgotten", "the SL that the path record gives does not get as far as the queue pair",
+             "probe/verbs/queue_pairs.cpp", "setting.path.sl.value_or(setting.way.sl.value_or(mad::Sl{})).value();",
+             "setting.way.sl.value_or(mad::Sl{}).value();", VERBS),
+    Mutation("rate-forgotten", "nor its rate", "probe/verbs/queue_pairs.cpp",
+             "    to.static_rate = rate_limit(setting.path, setting.chosen.port.bits_per_second);\n", "", VERBS),
     # What an agent lends, to whom, and for how long.
     agent("floor-kept", "an agent stays busy when its holder has gone",
           "    if (std::exchange(has_floor_, false)) {\n", "    if (!std::exchange(has_floor_, false)) {\n"),

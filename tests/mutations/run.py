@@ -25,7 +25,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 CAMPAIGN = Binary("ibf_test_campaign", "Campaigns/Seeds.Pass/0:Campaigns/Seeds.Pass/1")
 # What each folder is compiled into.
 LIBRARIES = (("routing/", "/ibf_routing.dir"), ("daemon/sm/", "/ibf_sm.dir"), ("net/", "/ibf_net.dir"),
-             ("probe/agent/", "/ibf_probe_agent.dir"), ("probe/", "/ibf_probe.dir"))
+             ("probe/agent/", "/ibf_probe_agent.dir"), ("probe/verbs/", "/ibf_probe_verbs.dir"),
+             ("probe/", "/ibf_probe.dir"))
 PATIENCE = 60  # seconds; a busy machine may be all there is to it
 TIMED_OUT = "timed out"  # nothing was found: not caught
 
