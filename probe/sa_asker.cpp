@@ -1,5 +1,6 @@
 #include "probe/sa_asker.hpp"
 
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,7 +12,7 @@ namespace {
 constexpr mad::SaQueryLimits kLimits{
     .timeout = std::chrono::milliseconds{900}, .retries = 2, .answer_bytes = std::size_t{1} << 16U};
 constexpr std::chrono::milliseconds kAllTries{2'700};
-constexpr std::chrono::milliseconds kTurnPatience{50};
+constexpr std::chrono::milliseconds kTurnPatience{20};
 
 base::Result<mad::PathQuestion> question_of(const PathWanted& wanted, const mad::LocalPort& port) {
     mad::PathQuestion question{.slid = wanted.slid == mad::kLidNone ? port.lid : wanted.slid,
@@ -53,12 +54,13 @@ SaAsker::SaAsker()
           return mad::SaClient::open(port, limits);
       }) {}
 
-bool SaAsker::await_turn(std::unique_lock<std::timed_mutex>& turn, base::Instant give_up,
+bool SaAsker::await_turn(std::unique_lock<std::mutex>& turn, base::Instant give_up,
                          const std::stop_token& stop) {
-    while (!turn.try_lock_for(kTurnPatience)) {
+    while (!turn.try_lock()) {
         if (stop.stop_requested() || base::monotonic_now() >= give_up) {
             return false;
         }
+        std::this_thread::sleep_for(kTurnPatience);  // GCC 12's ThreadSanitizer knows no std::timed_mutex
     }
     return true;
 }

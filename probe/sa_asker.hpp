@@ -47,12 +47,12 @@ private:
     using Asked =
         std::tuple<std::string, mad::Lid, mad::Lid, std::optional<mad::Gid>, std::optional<mad::PKey>>;
 
-    [[nodiscard]] bool await_turn(std::unique_lock<std::timed_mutex>& turn, base::Instant give_up,
+    [[nodiscard]] bool await_turn(std::unique_lock<std::mutex>& turn, base::Instant give_up,
                                   const std::stop_token& stop);
     void keep(const Asked& asked, const base::Result<mad::PathRecord>& record);
 
     Open open_;
-    std::timed_mutex mutex_;
+    std::mutex mutex_;
     std::map<std::string, Silence> silent_;  ///< by port
     std::map<Asked, Answer> answers_;
 };
