@@ -1,6 +1,5 @@
 #include "probe/sa_asker.hpp"
 
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,7 +11,6 @@ namespace {
 constexpr mad::SaQueryLimits kLimits{
     .timeout = std::chrono::milliseconds{900}, .retries = 2, .answer_bytes = std::size_t{1} << 16U};
 constexpr std::chrono::milliseconds kAllTries{2'700};
-constexpr std::chrono::milliseconds kTurnPatience{20};
 
 base::Result<mad::PathQuestion> question_of(const PathWanted& wanted, const mad::LocalPort& port) {
     mad::PathQuestion question{.slid = wanted.slid == mad::kLidNone ? port.lid : wanted.slid,
@@ -54,17 +52,6 @@ SaAsker::SaAsker()
           return mad::SaClient::open(port, limits);
       }) {}
 
-bool SaAsker::await_turn(std::unique_lock<std::mutex>& turn, base::Instant give_up,
-                         const std::stop_token& stop) {
-    while (!turn.try_lock()) {
-        if (stop.stop_requested() || base::monotonic_now() >= give_up) {
-            return false;
-        }
-        std::this_thread::sleep_for(kTurnPatience);  // GCC 12's ThreadSanitizer knows no std::timed_mutex
-    }
-    return true;
-}
-
 void SaAsker::keep(const Asked& asked, const base::Result<mad::PathRecord>& record) {
     const base::Instant now = base::monotonic_now();
     std::erase_if(answers_, [now](const auto& one) { return one.second.kept_until <= now; });
@@ -75,12 +62,26 @@ void SaAsker::keep(const Asked& asked, const base::Result<mad::PathRecord>& reco
 
 base::Result<mad::PathRecord> SaAsker::ask(const PathWanted& wanted, const std::stop_token& stop) {
     const base::Instant give_up = base::monotonic_now() + kPatience;
-    std::unique_lock turn(mutex_, std::defer_lock);
-    if (!await_turn(turn, give_up, stop)) {
-        return base::fail(base::ErrorKind::unavailable, stop.stop_requested()
-                                                            ? "interrupted"
-                                                            : "another question to the SA takes too long");
+    {
+        std::unique_lock lock(mutex_);
+        if (!turn_ended_.wait_for(lock, stop, kPatience, [this] { return !is_asking_; })) {
+            return base::fail(base::ErrorKind::unavailable, stop.stop_requested()
+                                                                ? "interrupted"
+                                                                : "another question to the SA takes too long");
+        }
+        is_asking_ = true;
     }
+    auto record = ask_in_turn(wanted, give_up, stop);
+    {
+        const std::lock_guard lock(mutex_);
+        is_asking_ = false;
+    }
+    turn_ended_.notify_one();
+    return record;
+}
+
+base::Result<mad::PathRecord> SaAsker::ask_in_turn(const PathWanted& wanted, base::Instant give_up,
+                                                   const std::stop_token& stop) {
     const auto client =
         open_(wanted.port == 0 ? wanted.device : fmt::format("{}/{}", wanted.device, wanted.port), kLimits);
     if (!client) {

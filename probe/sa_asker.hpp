@@ -6,10 +6,12 @@
 // kAnswerKept, and the same question not sent meanwhile. Any thread may ask; one question goes at a time.
 #pragma once
 
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <tuple>
 
@@ -47,12 +49,14 @@ private:
     using Asked =
         std::tuple<std::string, mad::Lid, mad::Lid, std::optional<mad::Gid>, std::optional<mad::PKey>>;
 
-    [[nodiscard]] bool await_turn(std::unique_lock<std::mutex>& turn, base::Instant give_up,
-                                  const std::stop_token& stop);
+    [[nodiscard]] base::Result<mad::PathRecord> ask_in_turn(const PathWanted& wanted, base::Instant give_up,
+                                                            const std::stop_token& stop);
     void keep(const Asked& asked, const base::Result<mad::PathRecord>& record);
 
     Open open_;
-    std::mutex mutex_;
+    std::mutex mutex_;  ///< of the turn; all below is of who has it
+    std::condition_variable_any turn_ended_;
+    bool is_asking_ = false;
     std::map<std::string, Silence> silent_;  ///< by port
     std::map<Asked, Answer> answers_;
 };

@@ -63,8 +63,8 @@ public:
             std::mutex mutex;
             std::condition_variable_any changed;
             std::unique_lock lock(mutex);
-            was_told_to_stop =
-                changed.wait_for(lock, stop, std::chrono::seconds{20}, [&] { return stop.stop_requested(); });
+            static_cast<void>(changed.wait_for(lock, stop, std::chrono::seconds{20}, [] { return false; }));
+            was_told_to_stop = stop.stop_requested();
         }
         if (run_error) {
             return tl::unexpected(*run_error);
