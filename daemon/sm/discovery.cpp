@@ -485,7 +485,8 @@ void Discovery::on_port_info(PortRef ref, const mad::Completion& completion) {
     port.info = mad::decode_port_info(completion.data);
     if (named != mad::kLidNone && port.info.sm_lid != mad::kLidNone && port.info.sm_lid != named &&
         (!node.is_switch() || ref.port.value() == 0)) {
-        return contradict(fmt::format("{} names another master: LID {}", place(ref), port.info.sm_lid));
+        return contradict(fmt::format("{} named LID {} as its master, and names LID {} now", place(ref),
+                                      named, port.info.sm_lid));
     }
     port.known = true;
     port.usable = true;

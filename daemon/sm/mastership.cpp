@@ -214,7 +214,7 @@ void SubnetManager::hear_sms(base::Instant now, Effects& out) {
         } else if (what == Ask::hand_over && replied) {
             election_.on_handover_taken(now);
         } else if (what == Ask::hand_over && completion.kind == Completion::Kind::error_status) {
-            const bool shared = shared_mastership_;
+            const bool shared = shared_mastership_;  // who stands by, and refuses, has written nothing
             const Election::Step step = election_.on_handover_refused(now);
             act_on(step, now, out);
             shared_mastership_ = step.whom.state == mad::SmState::master ? shared_mastership_ : shared;
