@@ -17,10 +17,9 @@ namespace {
 using base::ErrorKind;
 using base::Result;
 
-constexpr std::size_t kResultsMax = 1024;  ///< more than the progress told while a client may leave unread
+constexpr std::size_t kResultsMax = 64;                 ///< each call leaves one
 constexpr std::chrono::seconds kFloorGrace{60};         ///< to set up and to release, beside the run itself
-constexpr std::chrono::milliseconds kBeat{500};         ///< a run tells at least that often that it lives
-constexpr std::chrono::milliseconds kProgressGap{100};  ///< and no more often than that
+constexpr std::chrono::milliseconds kBeat{500};         ///< a run tells that often that it lives, and how far it is
 
 Message refused_by(const base::Error& error) {
     return refused_of(error);
@@ -128,7 +127,7 @@ Result<void> Session::on_silence(net::Readiness readiness) {
             return {};  // it is the run's end that has come
         }
         told_ = now;
-        return line_.send(ProgressTold{progress_});
+        return line_.send(ProgressTold{progress_.get()});
     }
     if (calling_) {
         return {};
@@ -228,8 +227,6 @@ void Session::begin_call(std::function<Message(std::stop_token)> call) {
     end_call();
     calling_ = true;
     call_ = std::jthread([this, call = std::move(call)](const std::stop_token& stop) {
-        // Progress is told ten times a second at most, and whoever does not read is dropped after ten: there
-        // is room.
         static_cast<void>(results_.push(call(stop)));
     });
 }
@@ -238,28 +235,17 @@ void Session::begin_run() {
     const base::Instant now = base::monotonic_now();
     state_ = State::running;
     limit_reached_ = false;
-    progress_ = {};
+    progress_.set({});
     told_ = now;
     run_end_ = now + std::chrono::seconds{shared_.terms.limits.seconds} + kLimitGrace;
     begin_call([this](const std::stop_token& stop) -> Message {
-        base::Instant last{};
-        const auto on_progress = [this, &last](const Progress& progress) {
-            if (const base::Instant time = base::monotonic_now(); time - last >= kProgressGap) {
-                last = time;
-                static_cast<void>(results_.push(ProgressTold{progress}));
-            }
-        };
-        auto outcome = endpoint_->run(on_progress, stop);
+        // Told with the beat, and no more often: it takes time from what is measured.
+        auto outcome = endpoint_->run([this](const Progress& progress) { progress_.set(progress); }, stop);
         return outcome ? Message(Ended{std::move(*outcome)}) : refused_by(outcome.error());
     });
 }
 
 Result<void> Session::on_result(Message&& result) {
-    if (const auto* told = std::get_if<ProgressTold>(&result)) {
-        progress_ = told->progress;
-        told_ = base::monotonic_now();
-        return line_.send(result);
-    }
     calling_ = false;
     heard_ = base::monotonic_now();  // patience with the client begins when it is its turn
     if (std::holds_alternative<Prepared>(result)) {

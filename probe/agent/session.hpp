@@ -5,6 +5,7 @@
 // back.
 #pragma once
 
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -37,6 +38,23 @@ public:
     [[nodiscard]] base::Result<void> serve(base::Instant greeted_by);
 
 private:
+    /// The newest of a run: the call's thread sets it, the session's tells it.
+    class Latest {
+    public:
+        void set(const Progress& progress) {
+            const std::lock_guard lock(mutex_);
+            progress_ = progress;
+        }
+        [[nodiscard]] Progress get() const {
+            const std::lock_guard lock(mutex_);
+            return progress_;
+        }
+
+    private:
+        mutable std::mutex mutex_;
+        Progress progress_{};
+    };
+
     enum class State : std::uint8_t { idle, prepared, connected, running, ended };
 
     [[nodiscard]] base::Result<void> greet(base::Instant deadline);
@@ -63,6 +81,7 @@ private:
     TestSpec spec_{};  ///< of what is prepared
     std::unique_ptr<Endpoint> endpoint_;
     base::Mailbox<Message> results_;
+    Latest progress_;
     std::jthread call_;
     bool calling_ = false;
     bool has_floor_ = false;
@@ -71,7 +90,6 @@ private:
     base::Instant floor_end_{};  ///< a client may not keep others away by doing nothing
     base::Instant heard_{};
     base::Instant told_{};
-    Progress progress_{};
 };
 
 }  // namespace ibf::probe

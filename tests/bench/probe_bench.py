@@ -23,9 +23,9 @@ from image import CannotBuild  # noqa: E402
 
 BAR = 0.9
 KEY = "a key that both machines hold, of 45 octets..."
-PINGS, PING_BYTES = 500, 64
+PINGS, PING_BYTES = 3000, 64
 MEBI = 1.048576   # perftest's MB are of 2^20 bytes
-FLOOD, FLOOD_BYTES, DEPTH = 100, 65536, 64
+FLOOD, FLOOD_BYTES, DEPTH = 300, 65536, 64
 TRIES = 5   # perftest misjudges the clock of a virtual processor now and then, and says "inf"
 LISTENING = "for i in $(seq 600); do netstat -ltn | grep -q ':185[1][0-9] ' && exit 0; usleep 50000; done; exit 1"
 
@@ -118,7 +118,7 @@ def main():
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     try:
-        pair = Pair(options.build, [os.path.join(options.build, "bin", "ibfabric-probe")])
+        pair = Pair(options.build, [os.path.join(options.build, "bin", "ibfabric-probe")], apart=True)
     except CannotBuild as error:
         print(f"probe_bench: {error}", file=sys.stderr)
         return 1

@@ -78,16 +78,17 @@ class Job:
 
 
 class Guest:
-    """One machine. Not for two threads."""
+    """One machine, on the processor of this one that is named, or on any. Not for two threads."""
 
-    def __init__(self, name, folder, peers, image, cable):
+    def __init__(self, name, folder, peers, image, cable, processor=None):
         self.name = name
         self.address = ADDRESSES[name]
         self.console = os.path.join(folder, f"{name}.console")
         self._jobs = 0
         control = os.path.join(folder, f"{name}.control")
         number = list(ADDRESSES).index(name) + 1
-        command = [
+        command = [] if processor is None else ["taskset", "--cpu-list", str(processor)]
+        command += [
             "setpriv", "--pdeathsig", "KILL",   # however this program ends, ctest's SIGKILL included
             "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
             "-accel", "tcg", "-cpu", "max,la57=off", "-smp", "1", "-m", str(MEMORY_MB),
@@ -193,18 +194,21 @@ class Guest:
 
 
 class Pair:
-    """Two guests, booted side by side."""
+    """Two guests, booted side by side; on a processor each, if they are to be apart and there are two."""
 
-    def __init__(self, build_folder, programs, peers_folder=None):
+    def __init__(self, build_folder, programs, peers_folder=None, apart=False):
         if shutil.which("qemu-system-x86_64") is None:
             raise NotSetUp("there is no qemu-system-x86_64: run ./dev setup vm")
         peers = Peers(peers_folder or os.path.join(os.path.dirname(build_folder), "peers"))
         image = build(peers, programs, os.path.join(build_folder, "vm"))
         self._folder = tempfile.TemporaryDirectory(prefix="ibf-vm-")
         self.guests = []
+        processors = sorted(os.sched_getaffinity(0))
+        if not apart or len(processors) < len(ADDRESSES):
+            processors = [None] * len(ADDRESSES)
         try:
-            for name in ADDRESSES:
-                self.guests.append(Guest(name, self._folder.name, peers, image, os.path.join(self._folder.name, "cable")))
+            for name, processor in zip(ADDRESSES, processors):
+                self.guests.append(Guest(name, self._folder.name, peers, image, os.path.join(self._folder.name, "cable"), processor))
             for guest in self.guests:
                 guest.wait_booted()
                 # Their clock is a second behind ours or two, and a certificate made here is not to come from the future.
