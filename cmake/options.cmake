@@ -7,9 +7,9 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 option(IBF_WERROR "Warnings are errors" OFF)
-option(IBF_FAST_PART "Build only base, mad, routing, sim, daemon/{fabric,sm,sa} and their tests (sanitizer runs)" OFF)
+option(IBF_FAST_PART "Build only base, mad, routing, sim, net, probe/{,agent}, daemon/{fabric,sm,sa} and their tests (sanitizer runs)" OFF)
 option(IBF_FUZZ "Build the libFuzzer targets (clang)" OFF)
-option(IBF_SERIAL "Run parallel loops serially: TBB is not instrumented for ThreadSanitizer" OFF)
+option(IBF_SERIAL "Run parallel loops by plain threads: TBB is not instrumented for ThreadSanitizer" OFF)
 set(IBF_SANITIZE "" CACHE STRING "Sanitizers for -fsanitize=, e.g. address,undefined")
 
 find_program(CCACHE ccache)
