@@ -12,7 +12,8 @@ namespace ibf::cli {
 namespace {
 
 constexpr const char* kFooter =
-    "Every command takes --json and --socket. Nodes are named by description (or a part that fits one only), GUID, or\n"
+    "Every command takes --json and --socket. Nodes are named by description (or a part that fits one only), "
+    "GUID, or\n"
     "LID (12, lid:12); NODE/N is a port. 'ibfabric COMMAND --help' shows options and examples.\n\n"
     "Exit codes: 0 fine, 1 a finding, 2 wrong usage, 3 no daemon (query: no subnet manager), 4 could not\n"
     "be done.\n\n"
@@ -35,7 +36,7 @@ int run(int argc, char** argv) {
         ->envname("IBFABRIC_SOCKET")
         ->capture_default_str();
     app.require_subcommand(0, 1);  // 0: so that an unknown command is called by its name
-    app.fallthrough();  // --json and --socket may follow the command
+    app.fallthrough();             // --json and --socket may follow the command
     app.footer(kFooter);
     add_control_commands(app, chosen);
     add_health_commands(app, chosen);

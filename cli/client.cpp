@@ -4,11 +4,11 @@
 #include <cctype>
 #include <limits>
 
+#include <fmt/format.h>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
-#include <fmt/format.h>
 
 namespace ibf::cli {
 namespace {
@@ -24,13 +24,16 @@ constexpr std::size_t kErrorBytesMax = 64 * 1024;
 tl::unexpected<base::Error> cannot_connect(const std::string& socket, const beast::error_code& error) {
     using base::ErrorKind;
     if (error == asio::error::access_denied) {
-        return base::fail(ErrorKind::unavailable,
-                          fmt::format("no permission for {}: run as root, or join the group that owns it", socket));
+        return base::fail(
+            ErrorKind::unavailable,
+            fmt::format("no permission for {}: run as root, or join the group that owns it", socket));
     }
-    return base::fail(ErrorKind::unavailable,
-                      fmt::format("no ibfabricd answers at {} ({}). Start it ('systemctl start ibfabricd', or "
-                                  "'ibfabricd --sim fat-tree:radix=8 --socket PATH' to try it), or name its socket "
-                                  "with --socket or $IBFABRIC_SOCKET", socket, error.message()));
+    return base::fail(
+        ErrorKind::unavailable,
+        fmt::format("no ibfabricd answers at {} ({}). Start it ('systemctl start ibfabricd', or "
+                    "'ibfabricd --sim fat-tree:radix=8 --socket PATH' to try it), or name its socket "
+                    "with --socket or $IBFABRIC_SOCKET",
+                    socket, error.message()));
 }
 
 /// The daemon's refusal as an Error of the kind that decides our exit code.
@@ -60,7 +63,8 @@ base::Result<void> read_body(Local::socket& socket, beast::flat_buffer& buffer,
         beast::error_code error;
         http::read(socket, buffer, parser, error);
         if (error && error != http::error::need_buffer) {
-            return base::fail(base::ErrorKind::io, fmt::format("the connection broke off: {}", error.message()));
+            return base::fail(base::ErrorKind::io,
+                              fmt::format("the connection broke off: {}", error.message()));
         }
         const std::string_view got(piece.data(), piece.size() - parser.get().body().size);
         if (!good) {
@@ -121,8 +125,9 @@ base::Result<Json> parsed(base::Result<std::string> text) {
     }
     Json value = Json::parse(*text, nullptr, false);
     if (value.is_discarded()) {
-        return base::fail(base::ErrorKind::io, "the daemon's answer is no JSON: are ibfabric and ibfabricd of the same "
-                                               "version?");
+        return base::fail(base::ErrorKind::io,
+                          "the daemon's answer is no JSON: are ibfabric and ibfabricd of the same "
+                          "version?");
     }
     return value;
 }
@@ -146,8 +151,10 @@ Client::Client(std::string socket) : socket_(std::move(socket)) {}
 base::Result<void> Client::get(const std::string& path, const Params& params, const Sink& sink) const {
     constexpr std::size_t kSocketPathMax = 107;  // sockaddr_un
     if (socket_.size() > kSocketPathMax) {
-        return base::fail(base::ErrorKind::usage, fmt::format("--socket: {} characters are too long for a socket path, "
-                                                              "{} fit", socket_.size(), kSocketPathMax));
+        return base::fail(base::ErrorKind::usage,
+                          fmt::format("--socket: {} characters are too long for a socket path, "
+                                      "{} fit",
+                                      socket_.size(), kSocketPathMax));
     }
     return request(socket_, http::verb::get, target_of(path, params), {}, sink);
 }

@@ -1,8 +1,8 @@
 // DOC: the daemon, as the command line talks to it.
 //
-// One HTTP request per connection over the unix socket (Boost.Beast, blocking). Bodies arrive piece by piece, so an
-// export of any size passes through without being held. Errors carry the daemon's own message; unavailable means
-// that nobody answers, with what to do about it.
+// One HTTP request per connection over the unix socket (Boost.Beast, blocking). Bodies arrive piece by piece,
+// so an export of any size passes through without being held. Errors carry the daemon's own message;
+// unavailable means that nobody answers, with what to do about it.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,8 @@ class Client {
 public:
     explicit Client(std::string socket);
 
-    [[nodiscard]] base::Result<void> get(const std::string& path, const Params& params, const Sink& sink) const;
+    [[nodiscard]] base::Result<void> get(const std::string& path, const Params& params,
+                                         const Sink& sink) const;
     [[nodiscard]] base::Result<std::string> get_text(const std::string& path, const Params& params) const;
     [[nodiscard]] base::Result<Json> get_json(const std::string& path, const Params& params) const;
     [[nodiscard]] base::Result<Json> post_json(const std::string& path, const Params& params) const;

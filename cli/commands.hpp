@@ -1,7 +1,7 @@
 // DOC: the commands.
 //
-// Each add_* declares its commands (options, help, examples) on the app and, when one was chosen, leaves what to run
-// in `chosen`. Running is separate from parsing, so that a usage error never has side effects.
+// Each add_* declares its commands (options, help, examples) on the app and, when one was chosen, leaves what
+// to run in `chosen`. Running is separate from parsing, so that a usage error never has side effects.
 #pragma once
 
 #include <functional>

@@ -73,10 +73,10 @@ std::string sms_text(const Json& answer) {
     const Json& poll = answer["poll"];
     for (const Json& row : answer["sms"]) {
         if (row.value("polled", false)) {
-            out += fmt::format("{} is polled every {}; {} of {} misses{}\n", printable(field_text(row, "node")),
-                               seconds_text(poll.value("interval_seconds", 0.0)), field_text(poll, "missed"),
-                               field_text(poll, "misses"),
-                               poll.value("stuck", false) ? "; its ActCount stands still" : "");
+            out += fmt::format(
+                "{} is polled every {}; {} of {} misses{}\n", printable(field_text(row, "node")),
+                seconds_text(poll.value("interval_seconds", 0.0)), field_text(poll, "missed"),
+                field_text(poll, "misses"), poll.value("stuck", false) ? "; its ActCount stands still" : "");
         }
     }
     return out + copy_text(answer);
@@ -205,8 +205,8 @@ void add_health(std::string& out, const Json& status) {
     if (health.value("ill", 0U) > 0) {
         add_line(out, "health",
                  fmt::format("{} ill, {} left out, {} disabled: 'ibfabric health' says why",
-                             counted(health.value("ill", 0U), "port is", "ports are"), number(health, "isolated"),
-                             number(health, "disabled")));
+                             counted(health.value("ill", 0U), "port is", "ports are"),
+                             number(health, "isolated"), number(health, "disabled")));
     }
 }
 

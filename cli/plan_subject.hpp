@@ -60,8 +60,8 @@ struct Subject {
 /// Says on the way what it does. Errors: usage, parse, not_found, unsupported.
 [[nodiscard]] base::Result<Subject> read_subject(const SubjectOptions& options);
 
-/// The fabric of a topology text that somebody else sent; `origin` names it in messages. Of the options, who is
-/// looked at.
+/// The fabric of a topology text that somebody else sent; `origin` names it in messages. Of the options, who
+/// is looked at.
 [[nodiscard]] base::Result<Subject> subject_from_text(std::string_view text, const std::string& origin,
                                                       const SubjectOptions& options);
 

@@ -49,9 +49,8 @@ void add_sa_commands(CLI::App& app, Action& chosen) {
     groups->footer(
         "Examples:\n  ibfabric groups\n  ibfabric groups ff12:401b:ffff::ffff:ffff\n"
         "  ibfabric groups --json | jq '.groups[] | [.mgid, .member_count]'");
-    groups->callback([mgid, &chosen] {
-        chosen = [mgid](const Session& session) { return run_groups(*mgid, session); };
-    });
+    groups->callback(
+        [mgid, &chosen] { chosen = [mgid](const Session& session) { return run_groups(*mgid, session); }; });
 
     CLI::App* services = app.add_subcommand("services", "Services that clients have registered");
     services->footer("Example:\n  ibfabric services --json | jq '.services[].name'");
@@ -62,8 +61,7 @@ void add_sa_commands(CLI::App& app, Action& chosen) {
         };
     });
 
-    CLI::App* sa =
-        app.add_subcommand("sa", "What the subnet administration did; who is subscribed to what");
+    CLI::App* sa = app.add_subcommand("sa", "What the subnet administration did; who is subscribed to what");
     sa->footer("Example:\n  ibfabric sa");
     sa->callback([&chosen] {
         chosen = [](const Session& session) { return run_query(session, "/v1/sa", {}, &sa_text); };

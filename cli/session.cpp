@@ -12,7 +12,9 @@ namespace {
 
 volatile std::sig_atomic_t g_interrupted = 0;
 
-void on_signal(int) { g_interrupted = 1; }
+void on_signal(int) {
+    g_interrupted = 1;
+}
 
 }  // namespace
 
@@ -64,6 +66,8 @@ void catch_interrupts() {
     ::sigaction(SIGTERM, &action, nullptr);
 }
 
-bool interrupted() { return g_interrupted != 0; }
+bool interrupted() {
+    return g_interrupted != 0;
+}
 
 }  // namespace ibf::cli

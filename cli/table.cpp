@@ -28,8 +28,8 @@ void append_cell(std::string& line, const std::string& cell, std::size_t width, 
     line += align == Align::right ? padding + cell : cell + padding;
 }
 
-void append_line(std::string& out, const std::vector<std::string>& cells, const std::vector<std::size_t>& widths,
-                 const std::vector<Column>& columns) {
+void append_line(std::string& out, const std::vector<std::string>& cells,
+                 const std::vector<std::size_t>& widths, const std::vector<Column>& columns) {
     std::string line;
     for (std::size_t c = 0; c < cells.size(); ++c) {
         if (c > 0) {
@@ -71,11 +71,13 @@ std::string field_text(const Json& row, const std::string& key) {
 }
 
 Column text_column(std::string title, std::string key) {
-    return {std::move(title), [key = std::move(key)](const Json& row) { return field_text(row, key); }, Align::left};
+    return {std::move(title), [key = std::move(key)](const Json& row) { return field_text(row, key); },
+            Align::left};
 }
 
 Column number_column(std::string title, std::string key) {
-    return {std::move(title), [key = std::move(key)](const Json& row) { return field_text(row, key); }, Align::right};
+    return {std::move(title), [key = std::move(key)](const Json& row) { return field_text(row, key); },
+            Align::right};
 }
 
 Column end_column(std::string title, std::string name, std::string port) {
@@ -147,7 +149,8 @@ std::string grouped(std::uint64_t value) {
 }
 
 std::string seconds_text(double seconds) {
-    return base::format_duration(std::chrono::duration_cast<base::Duration>(std::chrono::duration<double>(seconds)));
+    return base::format_duration(
+        std::chrono::duration_cast<base::Duration>(std::chrono::duration<double>(seconds)));
 }
 
 }  // namespace ibf::cli

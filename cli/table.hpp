@@ -1,7 +1,7 @@
 // DOC: aligned tables.
 //
-// Columns are as wide as their widest cell; numbers to the right, text to the left, no blanks at line ends. Device
-// descriptions are bytes from strangers: control characters never reach the terminal.
+// Columns are as wide as their widest cell; numbers to the right, text to the left, no blanks at line ends.
+// Device descriptions are bytes from strangers: control characters never reach the terminal.
 #pragma once
 
 #include <functional>

@@ -31,7 +31,7 @@ using base::Error;
 using base::ErrorKind;
 using base::Result;
 
-constexpr int kApplicationId = 0x69624642;  // "ibFB", in the file's header
+constexpr int kApplicationId = 0x69624642;    // "ibFB", in the file's header
 constexpr std::uintmax_t kSectorBytes = 512;  // every size of a whole database is a multiple
 constexpr int kSetAsideMax = 1000;
 constexpr int kEventsLoaded = 200;

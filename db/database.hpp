@@ -79,9 +79,9 @@ public:
     Writer& operator=(const Writer&) = delete;
 
     void post(Batch batch);
-    /// Blocks until it is on the disk or refused, and says the run's id; for threads that may wait (the API's). A
-    /// piece is not kept for later: whoever told it still has it, and is told why it was not taken. Errors: those
-    /// of Database::put_probe; unavailable when the writer is stopping.
+    /// Blocks until it is on the disk or refused, and says the run's id; for threads that may wait (the
+    /// API's). A piece is not kept for later: whoever told it still has it, and is told why it was not taken.
+    /// Errors: those of Database::put_probe; unavailable when the writer is stopping.
     [[nodiscard]] base::Result<std::uint64_t> put_probe(const ProbePut& put);
     /// Blocks until everything posted so far was written or refused, without sitting out the retry time; for
     /// clean stops. False after `timeout`.

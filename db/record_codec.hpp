@@ -1,9 +1,9 @@
 // DOC: records as octets, for a standby's copy.
 //
-// Pure. What a standby cannot see for itself has a form here: LIDs, tables, what is drained, what clients left
-// with the SA, history. Not the fabric, which it sweeps; not lane tables, which count only for who wrote them;
-// not a clean stop, which is of one run. decode() reads what a peer sent: every length is checked before it is
-// believed.
+// Pure. What a standby cannot see for itself has a form here: LIDs, tables, what is drained, what clients
+// left with the SA, history. Not the fabric, which it sweeps; not lane tables, which count only for who wrote
+// them; not a clean stop, which is of one run. decode() reads what a peer sent: every length is checked
+// before it is believed.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 // DOC: records that wait, merged.
 //
-// Of what replaces itself (fabric, LIDs, lanes, drains, SA state, the table of each switch) only the newest is kept,
-// history in order up to a bound. So its size is that of the fabric plus the bound, however long whoever
-// takes from it is away: the disk (Writer), or a standby. Never emptied, it is the state itself.
+// Of what replaces itself (fabric, LIDs, lanes, drains, SA state, the table of each switch) only the newest
+// is kept, history in order up to a bound. So its size is that of the fabric plus the bound, however long
+// whoever takes from it is away: the disk (Writer), or a standby. Never emptied, it is the state itself.
 #pragma once
 
 #include <cstddef>

@@ -46,7 +46,7 @@ struct Writer::Impl {
         const ProbePut* put = nullptr;
         base::Result<std::uint64_t>* result = nullptr;
     };
-    std::deque<Probe> probes;       ///< as many as threads wait
+    std::deque<Probe> probes;  ///< as many as threads wait
     std::uint64_t flushes_asked = 0;
     std::uint64_t flushes_served = 0;  ///< an attempt to write began after so many were asked for, and ended
     std::uint64_t dropped = 0;
@@ -151,7 +151,8 @@ void Writer::Impl::run() {
         const bool retry_waits = retry_after.count() > 0 && std::chrono::steady_clock::now() < retry_at;
         if (waiting.empty()) {
             retry_after = std::chrono::seconds{0};
-        } else if (last || serving != flushes_served || !retry_waits) {  // a probe's piece hurries nobody else
+        } else if (last || serving != flushes_served ||
+                   !retry_waits) {  // a probe's piece hurries nobody else
             write(lock);
         }
         write_probes(lock);

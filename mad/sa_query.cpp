@@ -59,11 +59,11 @@ void SaQuery::again(base::Instant now, std::vector<WireMad>& out) {
         outcome_ = SaReply{.status = kStatusBusy};
         return;
     }
-    outcome_ = base::fail(base::ErrorKind::unavailable,
-                          fmt::format("no answer from the subnet administrator at LID {} ({} tries): is its "
-                                      "subnet manager running ('sminfo'), is the way there open{}?",
-                                      sa_.lid, limits_.retries + 1,
-                                      question_.sm_key == 0 ? "" : ", is --sa-key right"));
+    outcome_ = base::fail(
+        base::ErrorKind::unavailable,
+        fmt::format("no answer from the subnet administrator at LID {} ({} tries): is its "
+                    "subnet manager running ('sminfo'), is the way there open{}?",
+                    sa_.lid, limits_.retries + 1, question_.sm_key == 0 ? "" : ", is --sa-key right"));
 }
 
 void SaQuery::on_receive(const WireMad& mad, base::Instant now, std::vector<WireMad>& out) {

@@ -65,9 +65,9 @@ base::Result<mad::PathRecord> SaAsker::ask(const PathWanted& wanted, const std::
     {
         std::unique_lock lock(mutex_);
         if (!turn_ended_.wait_for(lock, stop, kPatience, [this] { return !is_asking_; })) {
-            return base::fail(base::ErrorKind::unavailable, stop.stop_requested()
-                                                                ? "interrupted"
-                                                                : "another question to the SA takes too long");
+            return base::fail(
+                base::ErrorKind::unavailable,
+                stop.stop_requested() ? "interrupted" : "another question to the SA takes too long");
         }
         is_asking_ = true;
     }

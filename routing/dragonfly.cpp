@@ -357,7 +357,8 @@ base::Result<Routes> route_dragonfly(const Topology& topology, const Routes* pre
     if (!reason.empty()) {
         return base::fail(base::ErrorKind::unsupported, reason);
     }
-    const Planner planner = [&](const std::shared_ptr<const Graph>&, const UpDown*) -> base::Result<EnginePlan> {
+    const Planner planner = [&](const std::shared_ptr<const Graph>&,
+                                const UpDown*) -> base::Result<EnginePlan> {
         return group_plan(fabric, hops);
     };
     base::Result<Routes> routes = build_tables(topology, previous, options, planner);

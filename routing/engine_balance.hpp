@@ -23,8 +23,8 @@ namespace ibf::routing {
 
 inline constexpr std::uint64_t kBalanceLimit = 6'000'000;  ///< switches x LIDs; about half a second of work
 
-/// Changes entries of `rows` for the end-port targets, within the plan's candidates. Rows may be null (no entries
-/// there).
+/// Changes entries of `rows` for the end-port targets, within the plan's candidates. Rows may be null (no
+/// entries there).
 void balance_flows(const Graph& graph, const EnginePlan& plan, const Flows& flows, const DraftRows& rows);
 
 }  // namespace ibf::routing

@@ -134,9 +134,9 @@ private:
     std::vector<std::uint64_t> weight_;    ///< by link: flows so far, as if it ran at the top rate
     std::vector<std::uint8_t> link_hops_;  ///< by link: what it counts as
     std::vector<std::uint8_t> hops_;       ///< by switch: to the destination
-    std::vector<std::uint64_t> cost_;    ///< by switch: weight of its path
-    std::vector<std::uint32_t> flow_;    ///< by switch: sources behind it
-    std::vector<std::uint32_t> link_;    ///< by switch: the link of its path
+    std::vector<std::uint64_t> cost_;      ///< by switch: weight of its path
+    std::vector<std::uint32_t> flow_;      ///< by switch: sources behind it
+    std::vector<std::uint32_t> link_;      ///< by switch: the link of its path
     std::vector<std::uint32_t> order_;
     std::vector<std::uint32_t> first_;  ///< by place in order_, one more: into candidates_
     std::vector<Candidate> candidates_;

@@ -1,8 +1,8 @@
 // DOC: the endpoints, one function each.
 //
 // Each takes the checked query and the snapshot and returns the reply, or an error that handle() turns into
-// status and JSON. Nothing here is called before handle() has checked method and parameter names; endpoints that
-// need a fabric are only called when there is one.
+// status and JSON. Nothing here is called before handle() has checked method and parameter names; endpoints
+// that need a fabric are only called when there is one.
 #pragma once
 
 #include <memory>
@@ -77,8 +77,8 @@ inline constexpr std::size_t kPieceBytes = 64 * 1024;
 /// 409: understood, and not done, because it would do harm.
 [[nodiscard]] HttpReply refused_reply(const std::string& message);
 
-/// Rows one by one, as {"NAME": [rows...]}. `row(i)` may return null for "not this one". Nothing is held but one
-/// piece, so 70,000 ports cost no more than 70.
+/// Rows one by one, as {"NAME": [rows...]}. `row(i)` may return null for "not this one". Nothing is held but
+/// one piece, so 70,000 ports cost no more than 70.
 [[nodiscard]] HttpReply row_stream(std::string_view name, std::size_t count,
                                    std::function<Json(std::size_t)> row);
 /// The same after the members of the object `head`.

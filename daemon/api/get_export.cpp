@@ -45,9 +45,10 @@ HttpReply json_export(const Call& call) {
         return call.snapshot.fabric->nodes[a].guid() < call.snapshot.fabric->nodes[b].guid();
     });
     const std::size_t count = order.size();
-    return row_stream("nodes", count, [fabric = call.snapshot.fabric, order = std::move(order)](std::size_t i) {
-        return full_node(*fabric, order[i]);
-    });
+    return row_stream("nodes", count,
+                      [fabric = call.snapshot.fabric, order = std::move(order)](std::size_t i) {
+                          return full_node(*fabric, order[i]);
+                      });
 }
 
 /// SLs of paths where they are not all 0: a switch, then a hex digit for each LID from 0 on.
@@ -58,7 +59,8 @@ HttpReply sls_reply(const Call& call) {
     reply.content_type = "text/plain; charset=utf-8";
     reply.stream = [snapshot, routes, at = std::size_t{0}](std::string& out) mutable {
         constexpr std::string_view kDigits = "0123456789abcdef";
-        const std::size_t count = routes == nullptr ? 0 : std::min(routes->sls.size(), routes->switch_guids.size());
+        const std::size_t count =
+            routes == nullptr ? 0 : std::min(routes->sls.size(), routes->switch_guids.size());
         if (at == count) {
             return false;
         }
@@ -92,8 +94,8 @@ base::Result<HttpReply> dump_reply(const Call& call) {
 }  // namespace
 
 base::Result<HttpReply> get_export(const Call& call) {
-    const auto format = call.query.choice(
-        "format", {"json", "ibnetdiscover", "ibsim", "guid2lid", "opensm-dumps", "sls"});
+    const auto format =
+        call.query.choice("format", {"json", "ibnetdiscover", "ibsim", "guid2lid", "opensm-dumps", "sls"});
     if (!format) {
         return tl::unexpected(format.error());
     }

@@ -15,13 +15,15 @@ std::vector<std::uint32_t> by_guid(const Fabric& fabric) {
     for (std::uint32_t i = 0; i < order.size(); ++i) {
         order[i] = i;
     }
-    std::sort(order.begin(), order.end(),
-              [&](std::uint32_t a, std::uint32_t b) { return fabric.nodes[a].guid() < fabric.nodes[b].guid(); });
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return fabric.nodes[a].guid() < fabric.nodes[b].guid();
+    });
     return order;
 }
 
 bool matches(const fabric::Node& node, std::string_view part) {
-    return part.empty() || contains_word(node.description, part) || contains_word(guid_text(node.guid()), part);
+    return part.empty() || contains_word(node.description, part) ||
+           contains_word(guid_text(node.guid()), part);
 }
 
 template <class Keep>
@@ -29,25 +31,29 @@ std::vector<std::uint32_t> nodes_where(const Call& call, const Keep& keep) {
     const Fabric& fabric = *call.snapshot.fabric;
     const std::string_view part = call.query.param("match");
     std::vector<std::uint32_t> out = by_guid(fabric);
-    std::erase_if(out, [&](std::uint32_t n) { return !keep(fabric.nodes[n]) || !matches(fabric.nodes[n], part); });
+    std::erase_if(out,
+                  [&](std::uint32_t n) { return !keep(fabric.nodes[n]) || !matches(fabric.nodes[n], part); });
     return out;
 }
 
 template <class Keep>
-HttpReply node_list(const Call& call, const char* name, Json (*row)(const Fabric&, std::uint32_t), const Keep& keep) {
+HttpReply node_list(const Call& call, const char* name, Json (*row)(const Fabric&, std::uint32_t),
+                    const Keep& keep) {
     auto nodes = nodes_where(call, keep);
     const std::size_t count = nodes.size();
-    return row_stream(name, count, [fabric = call.snapshot.fabric, nodes = std::move(nodes), row](std::size_t i) {
-        return row(*fabric, nodes[i]);
-    });
+    return row_stream(name, count,
+                      [fabric = call.snapshot.fabric, nodes = std::move(nodes), row](std::size_t i) {
+                          return row(*fabric, nodes[i]);
+                      });
 }
 
 HttpReply port_list(const Call& call, const char* name, std::vector<PortRef> ports,
                     Json (*row)(const Fabric&, PortRef)) {
     const std::size_t count = ports.size();
-    return row_stream(name, count, [fabric = call.snapshot.fabric, ports = std::move(ports), row](std::size_t i) {
-        return row(*fabric, ports[i]);
-    });
+    return row_stream(name, count,
+                      [fabric = call.snapshot.fabric, ports = std::move(ports), row](std::size_t i) {
+                          return row(*fabric, ports[i]);
+                      });
 }
 
 /// Which ports of which nodes a request is about: "node" (with an optional port), "match".
@@ -113,11 +119,13 @@ base::Result<HttpReply> get_nodes(const Call& call) {
 }
 
 base::Result<HttpReply> get_switches(const Call& call) {
-    return node_list(call, "switches", &switch_row, [](const fabric::Node& node) { return node.is_switch(); });
+    return node_list(call, "switches", &switch_row,
+                     [](const fabric::Node& node) { return node.is_switch(); });
 }
 
 base::Result<HttpReply> get_hosts(const Call& call) {
-    const Selection hosts{nodes_where(call, [](const fabric::Node& node) { return !node.is_switch(); }), std::nullopt};
+    const Selection hosts{nodes_where(call, [](const fabric::Node& node) { return !node.is_switch(); }),
+                          std::nullopt};
     auto ports = ports_where(*call.snapshot.fabric, hosts,
                              [](PortRef, const fabric::Port& port) { return port.known || has_peer(port); });
     return port_list(call, "hosts", std::move(ports), &host_row);
@@ -138,7 +146,8 @@ base::Result<HttpReply> get_ports(const Call& call) {
         if (*show == "down") {
             return external && !port.info.linked();
         }
-        return *show == "all" || (external && port.info.linked() && port.info.state != mad::PortState::active);
+        return *show == "all" ||
+               (external && port.info.linked() && port.info.state != mad::PortState::active);
     });
     return port_list(call, "ports", std::move(ports), &port_row);
 }

@@ -13,7 +13,8 @@ namespace {
 using fabric::Fabric;
 using fabric::PortRef;
 
-/// The port that a target stands for: the one named, a switch's port 0, else an adapter's first port with a LID.
+/// The port that a target stands for: the one named, a switch's port 0, else an adapter's first port with a
+/// LID.
 base::Result<PortRef> end_port(const Fabric& fabric, const Target& target) {
     const fabric::Node& node = fabric.nodes[target.node];
     if (node.is_switch()) {
@@ -40,12 +41,12 @@ struct Hop {
 };
 
 base::Result<std::vector<Hop>> switch_hops(const Fabric& fabric, const Directory& directory,
-                                           const fabric::Forwarding& tables, std::uint32_t node, mad::PortNum in,
-                                           mad::Lid lid) {
+                                           const fabric::Forwarding& tables, std::uint32_t node,
+                                           mad::PortNum in, mad::Lid lid) {
     const std::uint32_t from = tables.topology().find_switch(fabric.nodes[node].guid());
     if (from == routing::kNoIndex) {
-        return base::fail(base::ErrorKind::not_found, fmt::format("switch '{}' is not part of routing",
-                                                                  name_of(fabric.nodes[node])));
+        return base::fail(base::ErrorKind::not_found,
+                          fmt::format("switch '{}' is not part of routing", name_of(fabric.nodes[node])));
     }
     const auto way = tables.walk(from, in, lid);
     if (!way) {
@@ -56,8 +57,9 @@ base::Result<std::vector<Hop>> switch_hops(const Fabric& fabric, const Directory
         const mad::Guid guid = tables.topology().switches[hop.at.value()].guid;
         const std::uint32_t at = directory.find(guid);
         if (at == fabric::kNoNode) {
-            return base::fail(base::ErrorKind::not_found,
-                              fmt::format("switch {} is in the tables but was not seen by the last sweep", guid));
+            return base::fail(
+                base::ErrorKind::not_found,
+                fmt::format("switch {} is in the tables but was not seen by the last sweep", guid));
         }
         hops.push_back({at, hop.in, hop.out});
     }
@@ -66,8 +68,8 @@ base::Result<std::vector<Hop>> switch_hops(const Fabric& fabric, const Directory
 
 /// The whole way from port to port, source and destination included.
 base::Result<std::vector<Hop>> full_path(const Fabric& fabric, const Directory& directory,
-                                         const fabric::Forwarding& tables, PortRef source, PortRef destination,
-                                         mad::Lid lid) {
+                                         const fabric::Forwarding& tables, PortRef source,
+                                         PortRef destination, mad::Lid lid) {
     if (source == destination) {
         return std::vector<Hop>{{source.node, mad::PortNum{0}, mad::PortNum{0}}};
     }
@@ -75,8 +77,9 @@ base::Result<std::vector<Hop>> full_path(const Fabric& fabric, const Directory& 
     PortRef enters = source;
     if (!fabric.nodes[source.node].is_switch()) {
         if (!has_peer(fabric.port(source))) {
-            return base::fail(base::ErrorKind::not_found, fmt::format("'{}' port {} has no link",
-                                                                      name_of(fabric.nodes[source.node]), source.port));
+            return base::fail(
+                base::ErrorKind::not_found,
+                fmt::format("'{}' port {} has no link", name_of(fabric.nodes[source.node]), source.port));
         }
         hops.push_back({source.node, mad::PortNum{0}, source.port});
         enters = fabric.port(source).peer;
@@ -88,9 +91,10 @@ base::Result<std::vector<Hop>> full_path(const Fabric& fabric, const Directory& 
         }
         hops.insert(hops.end(), way->begin(), way->end());
     } else if (enters != destination) {
-        return base::fail(base::ErrorKind::not_found,
-                          fmt::format("'{}' is cabled back to back with '{}' and reaches nothing else",
-                                      name_of(fabric.nodes[source.node]), name_of(fabric.nodes[enters.node])));
+        return base::fail(
+            base::ErrorKind::not_found,
+            fmt::format("'{}' is cabled back to back with '{}' and reaches nothing else",
+                        name_of(fabric.nodes[source.node]), name_of(fabric.nodes[enters.node])));
     }
     if (!fabric.nodes[destination.node].is_switch()) {
         hops.push_back({destination.node, destination.port, mad::PortNum{0}});
@@ -233,9 +237,9 @@ base::Result<HttpReply> get_route(const Call& call) {
     const std::uint32_t at = tables->topology().find_switch(node.guid());
     if (at == routing::kNoIndex || !tables->has_table(at)) {
         return base::fail(base::ErrorKind::not_found,
-                          node.is_switch() ? fmt::format("switch '{}' has acknowledged no table yet", name_of(node))
-                                           : fmt::format("'{}' is no switch and has no forwarding table",
-                                                         name_of(node)));
+                          node.is_switch()
+                              ? fmt::format("switch '{}' has acknowledged no table yet", name_of(node))
+                              : fmt::format("'{}' is no switch and has no forwarding table", name_of(node)));
     }
     const std::uint32_t first = *lid != 0 ? static_cast<std::uint32_t>(*lid) : 1U;
     const std::uint32_t last = *lid != 0 ? first : tables->topology().max_lid;

@@ -21,7 +21,6 @@ Json sm_json(const Snapshot& snapshot) {
     return out;
 }
 
-
 Json counts_json(const Snapshot& snapshot) {
     const fabric::Fabric& fabric = *snapshot.fabric;
     Json out;
@@ -74,11 +73,16 @@ Json lanes_json(const fabric::Lanes& lanes) {
 }
 
 Json mads_json(const mad::TransactionCounters& mads) {
-    return Json{{"requests", mads.requests},     {"sent", mads.sent},
-                {"retried", mads.retried},       {"replies", mads.replies},
-                {"error_statuses", mads.error_statuses}, {"timeouts", mads.timeouts},
-                {"late", mads.late},             {"duplicates", mads.duplicates},
-                {"foreign", mads.foreign},       {"window_cuts", mads.window_cuts}};
+    return Json{{"requests", mads.requests},
+                {"sent", mads.sent},
+                {"retried", mads.retried},
+                {"replies", mads.replies},
+                {"error_statuses", mads.error_statuses},
+                {"timeouts", mads.timeouts},
+                {"late", mads.late},
+                {"duplicates", mads.duplicates},
+                {"foreign", mads.foreign},
+                {"window_cuts", mads.window_cuts}};
 }
 
 Json isolations_json(const fabric::Fabric& fabric) {
@@ -184,8 +188,8 @@ base::Result<HttpReply> post_sweep(const Call& call) {
     const std::uint64_t last = call.snapshot.sweeps.empty() ? 0 : call.snapshot.sweeps.front().id;
     HttpReply reply = json_reply(Json{{"accepted", true}, {"scope", *scope}, {"last_sweep", last}});
     reply.status = 202;
-    reply.command = AdminCommand{*scope == "full" ? AdminCommand::Kind::sweep_full : AdminCommand::Kind::sweep_light,
-                                 {}};
+    reply.command =
+        AdminCommand{*scope == "full" ? AdminCommand::Kind::sweep_full : AdminCommand::Kind::sweep_light, {}};
     return reply;
 }
 

@@ -112,9 +112,10 @@ std::optional<HttpReply> not_ready(const Endpoint& endpoint, const fabric::Snaps
     if ((endpoint.needs == Needs::nothing || !no_fabric) && (endpoint.needs != Needs::tables || !no_tables)) {
         return std::nullopt;
     }
-    return error_reply(503, "unavailable",
-                       fmt::format("no {} yet: {} ({})", no_fabric ? "fabric was seen" : "routes are in force",
-                                   fabric::to_string(snapshot.mode), snapshot.mode_text));
+    return error_reply(
+        503, "unavailable",
+        fmt::format("no {} yet: {} ({})", no_fabric ? "fabric was seen" : "routes are in force",
+                    fabric::to_string(snapshot.mode), snapshot.mode_text));
 }
 
 }  // namespace
@@ -159,8 +160,8 @@ HttpReply row_stream(const Json& head, std::string_view name, std::size_t count,
     opening.pop_back();  // the brace: the rows come into the object
     opening += fmt::format("{}\"{}\":[", head.empty() ? "" : ",", name);
     enum class Part : std::uint8_t { begin, rows, end };
-    reply.stream = [opening = std::move(opening), count, row = std::move(row), at = std::size_t{0}, part = Part::begin,
-                    first = true](std::string& out) mutable {
+    reply.stream = [opening = std::move(opening), count, row = std::move(row), at = std::size_t{0},
+                    part = Part::begin, first = true](std::string& out) mutable {
         if (part == Part::end) {
             return false;
         }

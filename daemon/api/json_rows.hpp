@@ -1,7 +1,8 @@
 // DOC: the fabric's values as JSON.
 //
-// One function per kind of row; lists, paths and exports are made of them, so a port looks the same everywhere.
-// GUIDs are text ("0x..."), LIDs and ports numbers, rates Gb/s, MTUs bytes, times seconds or UTC text.
+// One function per kind of row; lists, paths and exports are made of them, so a port looks the same
+// everywhere. GUIDs are text ("0x..."), LIDs and ports numbers, rates Gb/s, MTUs bytes, times seconds or UTC
+// text.
 #pragma once
 
 #include <nlohmann/json.hpp>

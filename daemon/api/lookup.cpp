@@ -20,7 +20,9 @@ std::string_view trimmed(std::string_view text) {
     return first == std::string_view::npos ? std::string_view{} : text.substr(first, last - first + 1);
 }
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+char lower(char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
 
 std::optional<std::uint64_t> number(std::string_view text, int base) {
     std::uint64_t value = 0;
@@ -38,7 +40,8 @@ std::optional<std::uint64_t> lid_number(std::string_view text) {
 
 template <class Row, class Key>
 auto first_with(const std::vector<Row>& rows, const Key& key) {
-    return std::lower_bound(rows.begin(), rows.end(), key, [](const Row& row, const Key& k) { return row.first < k; });
+    return std::lower_bound(rows.begin(), rows.end(), key,
+                            [](const Row& row, const Key& k) { return row.first < k; });
 }
 
 }  // namespace
@@ -118,7 +121,8 @@ std::optional<Target> Directory::by_number(std::string_view word) const {
     if (has_id_letter) {
         word.remove_prefix(2);
     }
-    // A LID has at most four hex digits; a GUID that short exists only in simulations and is asked for by "guid:".
+    // A LID has at most four hex digits; a GUID that short exists only in simulations and is asked for by
+    // "guid:".
     const auto as_lid = only_guid || has_id_letter ? std::nullopt : lid_number(word);
     if (as_lid && *as_lid <= mad::kLidUnicastMax) {
         const mad::Lid lid{static_cast<std::uint16_t>(*as_lid)};
@@ -150,8 +154,8 @@ std::string candidates(const fabric::Fabric& fabric, const std::vector<std::uint
 
 tl::unexpected<base::Error> ambiguous(const fabric::Fabric& fabric, std::string_view word,
                                       const std::vector<std::uint32_t>& found) {
-    return base::fail(base::ErrorKind::refused, fmt::format("'{}' fits {} nodes: {}; name one by its GUID", word,
-                                                            found.size(), candidates(fabric, found)));
+    return base::fail(base::ErrorKind::refused, fmt::format("'{}' fits {} nodes: {}; name one by its GUID",
+                                                            word, found.size(), candidates(fabric, found)));
 }
 
 }  // namespace
@@ -187,9 +191,10 @@ base::Result<std::optional<Target>> Directory::with_port(std::string_view word) 
     }
     const Node& node = fabric_.nodes[target->node];
     if (*port >= node.ports.size() || (*port == 0 && !node.is_switch())) {
-        return base::fail(base::ErrorKind::not_found, fmt::format("'{}' has no port {}; its ports are {} to {}",
-                                                                  trimmed(node.description), *port,
-                                                                  node.is_switch() ? 0 : 1, node.info.num_ports));
+        return base::fail(
+            base::ErrorKind::not_found,
+            fmt::format("'{}' has no port {}; its ports are {} to {}", trimmed(node.description), *port,
+                        node.is_switch() ? 0 : 1, node.info.num_ports));
     }
     target->port = mad::PortNum{static_cast<std::uint8_t>(*port)};
     return std::optional{*target};
@@ -208,7 +213,8 @@ base::Result<Target> Directory::by_part(std::string_view word) const {
     if (found.empty()) {
         return base::fail(base::ErrorKind::not_found,
                           fmt::format("nothing here is called '{}': neither a description, a GUID nor a LID; "
-                                      "'ibfabric nodes' lists them", word));
+                                      "'ibfabric nodes' lists them",
+                                      word));
     }
     return Target{found.front(), std::nullopt, std::nullopt};
 }

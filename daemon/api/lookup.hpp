@@ -1,9 +1,9 @@
 // DOC: what an operator's word means.
 //
-// Operators name things as they see them: by description ("leaf-01", or a part of it that fits one node only),
-// by node or port GUID (with or without 0x, or as ibnetdiscover's "S-..."/"H-..."), or by LID ("lid:12", "12",
-// "0xc"); "/N" at the end picks a port. A word that fits several things is an error that lists them.
-// Pure; built per request, a few milliseconds for 70,000 ports.
+// Operators name things as they see them: by description ("leaf-01", or a part of it that fits one node
+// only), by node or port GUID (with or without 0x, or as ibnetdiscover's "S-..."/"H-..."), or by LID
+// ("lid:12", "12", "0xc"); "/N" at the end picks a port. A word that fits several things is an error that
+// lists them. Pure; built per request, a few milliseconds for 70,000 ports.
 #pragma once
 
 #include <optional>
@@ -45,9 +45,9 @@ private:
     [[nodiscard]] base::Result<Target> by_part(std::string_view word) const;
 
     const fabric::Fabric& fabric_;
-    std::vector<std::pair<mad::Guid, std::uint32_t>> nodes_;        ///< sorted by GUID
-    std::vector<std::pair<mad::Guid, fabric::PortRef>> port_guids_; ///< sorted
-    std::vector<std::pair<mad::LidRange, fabric::PortRef>> lids_;   ///< sorted by base
+    std::vector<std::pair<mad::Guid, std::uint32_t>> nodes_;         ///< sorted by GUID
+    std::vector<std::pair<mad::Guid, fabric::PortRef>> port_guids_;  ///< sorted
+    std::vector<std::pair<mad::LidRange, fabric::PortRef>> lids_;    ///< sorted by base
 };
 
 /// ASCII case-insensitive "contains".

@@ -31,8 +31,9 @@ base::Result<std::string> decoded(std::string_view text) {
             const auto high = i + 1 < text.size() ? hex_digit(text[i + 1]) : std::nullopt;
             const auto low = i + 2 < text.size() ? hex_digit(text[i + 2]) : std::nullopt;
             if (!high || !low) {
-                return base::fail(base::ErrorKind::usage,
-                                  "a '%' in the request must be followed by two hex digits (write '%' itself as %25)");
+                return base::fail(
+                    base::ErrorKind::usage,
+                    "a '%' in the request must be followed by two hex digits (write '%' itself as %25)");
             }
             out += static_cast<char>(*high * 16 + *low);
             i += 2;
@@ -56,7 +57,8 @@ base::Result<std::string> Query::required(const std::string& name) const {
     return std::string(value);
 }
 
-base::Result<std::uint64_t> Query::number(const std::string& name, std::uint64_t absent, std::uint64_t max) const {
+base::Result<std::uint64_t> Query::number(const std::string& name, std::uint64_t absent,
+                                          std::uint64_t max) const {
     const std::string_view text = param(name);
     if (text.empty()) {
         return absent;
@@ -115,9 +117,10 @@ base::Result<void> check_params(const Query& query, const std::vector<std::strin
     for (const auto& [name, value] : query.params) {
         if (std::find(known.begin(), known.end(), name) == known.end()) {
             return base::fail(base::ErrorKind::usage,
-                              known.empty() ? fmt::format("{} takes no parameters, not '{}'", query.path, name)
-                                            : fmt::format("{} knows no parameter '{}'; it takes {}", query.path, name,
-                                                          fmt::join(known, ", ")));
+                              known.empty()
+                                  ? fmt::format("{} takes no parameters, not '{}'", query.path, name)
+                                  : fmt::format("{} knows no parameter '{}'; it takes {}", query.path, name,
+                                                fmt::join(known, ", ")));
         }
     }
     return {};

@@ -16,8 +16,8 @@
 namespace ibf::api {
 
 struct Query {
-    std::string path;                            ///< "/v1/path"
-    std::map<std::string, std::string> params;   ///< decoded; the last of a repeated name wins
+    std::string path;                           ///< "/v1/path"
+    std::map<std::string, std::string> params;  ///< decoded; the last of a repeated name wins
 
     /// The parameter, empty if absent.
     [[nodiscard]] std::string_view param(const std::string& name) const;

@@ -52,8 +52,9 @@ routing::NetlistNode to_netlist_node(const Node& node) {
 
 /// Ports that may hold a LID: port 0 of a switch, every port of an adapter or router.
 std::pair<std::size_t, std::size_t> lid_ports(const Node& node) {
-    return node.is_switch() ? std::pair<std::size_t, std::size_t>{0, std::min<std::size_t>(1, node.ports.size())}
-                            : std::pair<std::size_t, std::size_t>{1, node.ports.size()};
+    return node.is_switch()
+               ? std::pair<std::size_t, std::size_t>{0, std::min<std::size_t>(1, node.ports.size())}
+               : std::pair<std::size_t, std::size_t>{1, node.ports.size()};
 }
 
 std::string_view opensm_state(mad::PortState state) {
@@ -131,8 +132,9 @@ void append_lst_node(std::string& out, const Fabric& fabric, std::uint32_t index
         const mad::PortNum number{static_cast<std::uint8_t>(p)};
         append_lst_side(out, fabric, {index, number}, Side::near);
         append_lst_side(out, fabric, port.peer, Side::far);
-        fmt::format_to(std::back_inserter(out), "PHY={} LOG={} SPD={}\n", mad::to_string(port.info.width_active),
-                       opensm_state(port.info.state), opensm_speed(speed_of(node, number)));
+        fmt::format_to(std::back_inserter(out), "PHY={} LOG={} SPD={}\n",
+                       mad::to_string(port.info.width_active), opensm_state(port.info.state),
+                       opensm_speed(speed_of(node, number)));
     }
 }
 
@@ -161,7 +163,9 @@ std::string ibnetdiscover_text(const Snapshot& snapshot) {
     return out + routing::to_ibnetdiscover_text(netlist_of(fabric));
 }
 
-std::string ibsim_text(const Snapshot& snapshot) { return routing::to_ibsim_text(netlist_of(*snapshot.fabric)); }
+std::string ibsim_text(const Snapshot& snapshot) {
+    return routing::to_ibsim_text(netlist_of(*snapshot.fabric));
+}
 
 std::string guid2lid_text(const Snapshot& snapshot) {
     std::map<mad::Guid, mad::LidRange> lids;
@@ -189,8 +193,9 @@ std::string subnet_lst_text(const Snapshot& snapshot) {
     for (std::uint32_t i = 0; i < order.size(); ++i) {
         order[i] = i;
     }
-    std::sort(order.begin(), order.end(),
-              [&](std::uint32_t a, std::uint32_t b) { return fabric.nodes[a].guid() < fabric.nodes[b].guid(); });
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return fabric.nodes[a].guid() < fabric.nodes[b].guid();
+    });
     std::string out;
     for (const std::uint32_t index : order) {
         append_lst_node(out, fabric, index);

@@ -81,7 +81,8 @@ void append_fdb(std::string& out, const Forwarding& tables, std::uint32_t at) {
         if (*hops <= best.hops) {
             out += "yes\n";
         } else {
-            fmt::format_to(std::back_inserter(out), "No {} hop path possible via port {}!\n", best.hops, best.port);
+            fmt::format_to(std::back_inserter(out), "No {} hop path possible via port {}!\n", best.hops,
+                           best.port);
         }
     }
 }
@@ -150,8 +151,8 @@ std::vector<std::string_view> opensm_dump_files() {
 base::Result<TextStream> opensm_dump(std::shared_ptr<const Snapshot> snapshot, std::string_view file) {
     const auto names = opensm_dump_files();
     if (std::find(names.begin(), names.end(), file) == names.end()) {
-        return base::fail(base::ErrorKind::not_found,
-                          fmt::format("a dump folder has no file '{}'; it has {}", file, fmt::join(names, ", ")));
+        return base::fail(base::ErrorKind::not_found, fmt::format("a dump folder has no file '{}'; it has {}",
+                                                                  file, fmt::join(names, ", ")));
     }
     if (snapshot->fabric == nullptr || snapshot->view == nullptr) {
         return base::fail(base::ErrorKind::unavailable, snapshot->mode_text);

@@ -139,13 +139,13 @@ struct Snapshot {
     std::vector<std::shared_ptr<const routing::LftRow>> programmed;
     /// What the next routes will be asked with. Null: of no running SM.
     std::shared_ptr<const routing::RouteOptions> route_options;
-    std::shared_ptr<const Drains> drains;              ///< null: nothing is drained, nor was
-    std::shared_ptr<const DriftReport> drift;          ///< null before it was first measured
-    std::shared_ptr<const MulticastTables> multicast;  ///< null before the first was written
-    std::shared_ptr<const Lanes> lanes;                ///< null before the survey of them began
+    std::shared_ptr<const Drains> drains;                  ///< null: nothing is drained, nor was
+    std::shared_ptr<const DriftReport> drift;              ///< null before it was first measured
+    std::shared_ptr<const MulticastTables> multicast;      ///< null before the first was written
+    std::shared_ptr<const Lanes> lanes;                    ///< null before the survey of them began
     std::shared_ptr<const std::vector<HealthRow>> health;  ///< by port, then rule; null: all ports are well
-    std::shared_ptr<const SaTables> sa;                ///< null before the SA began
-    std::vector<JoinRefusal> join_refusals;            ///< newest first, bounded
+    std::shared_ptr<const SaTables> sa;                    ///< null before the SA began
+    std::vector<JoinRefusal> join_refusals;                ///< newest first, bounded
     /// Up to when a reader asked, not to when the snapshot was published. Null: no SA, or no reader.
     std::shared_ptr<const SaActivity> sa_activity;
     std::vector<SweepReport> sweeps;  ///< newest first, bounded

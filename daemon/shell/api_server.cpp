@@ -33,7 +33,7 @@ namespace http = beast::http;
 using Local = asio::local::stream_protocol;
 using Stream = beast::basic_stream<Local>;
 
-constexpr int kThreads = 3;                  ///< a proof of all tables may hold one; the others answer meanwhile
+constexpr int kThreads = 3;  ///< a proof of all tables may hold one; the others answer meanwhile
 constexpr mode_t kSocketMode = 0660;
 constexpr std::size_t kHeaderBytesMax = 16 * 1024;
 
@@ -53,8 +53,8 @@ api::HttpReply plain_error(int status, const std::string& kind, const std::strin
     return reply;
 }
 
-/// One client: read a request, answer it, again while it keeps the connection. All its handlers run on the strand
-/// of its stream, so it needs no lock; it lives as long as one of them is pending.
+/// One client: read a request, answer it, again while it keeps the connection. All its handlers run on the
+/// strand of its stream, so it needs no lock; it lives as long as one of them is pending.
 class Session : public std::enable_shared_from_this<Session> {
 public:
     Session(Local::socket&& socket, Shared& shared) : stream_(std::move(socket)), shared_(shared) {
@@ -69,10 +69,9 @@ public:
         parser_->body_limit(boost::none);  // which limit is in order, the header tells
         parser_->header_limit(kHeaderBytesMax);
         stream_.expires_after(ApiServer::kClientTimeout);
-        http::async_read_header(stream_, buffer_, *parser_,
-                                [self = shared_from_this()](beast::error_code error, std::size_t) {
-                                    self->on_header(error);
-                                });
+        http::async_read_header(
+            stream_, buffer_, *parser_,
+            [self = shared_from_this()](beast::error_code error, std::size_t) { self->on_header(error); });
     }
 
     /// More clients than we serve: says so and hangs up.
@@ -94,10 +93,9 @@ private:
             return on_read(http::error::body_limit);
         }
         parser_->body_limit(limit);  // of one that is chunked
-        http::async_read(stream_, buffer_, *parser_,
-                         [self = shared_from_this()](beast::error_code failed, std::size_t) {
-                             self->on_read(failed);
-                         });
+        http::async_read(
+            stream_, buffer_, *parser_,
+            [self = shared_from_this()](beast::error_code failed, std::size_t) { self->on_read(failed); });
     }
 
     void on_read(beast::error_code error) {
@@ -108,8 +106,9 @@ private:
             return close();
         }
         if (error) {
-            reply_ = plain_error(error == http::error::body_limit || error == http::error::header_limit ? 413 : 400,
-                                 "usage", "this is no HTTP request that we can read");
+            reply_ = plain_error(
+                error == http::error::body_limit || error == http::error::header_limit ? 413 : 400, "usage",
+                "this is no HTTP request that we can read");
             keep_alive_ = false;
             return write_head();
         }
@@ -145,8 +144,9 @@ private:
         ucred who{};
         socklen_t size = sizeof who;
         constexpr std::uint32_t kNobody = 65534;
-        return ::getsockopt(stream_.socket().native_handle(), SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 ? who.uid
-                                                                                                         : kNobody;
+        return ::getsockopt(stream_.socket().native_handle(), SOL_SOCKET, SO_PEERCRED, &who, &size) == 0
+                   ? who.uid
+                   : kNobody;
     }
 
     void write_head() {
@@ -187,10 +187,9 @@ private:
         }
         stream_.expires_after(ApiServer::kClientTimeout);
         if (reply_.body.empty()) {
-            asio::async_write(stream_, http::make_chunk_last(),
-                              [self = shared_from_this()](beast::error_code error, std::size_t) {
-                                  self->on_done(error);
-                              });
+            asio::async_write(
+                stream_, http::make_chunk_last(),
+                [self = shared_from_this()](beast::error_code error, std::size_t) { self->on_done(error); });
             return;
         }
         asio::async_write(stream_, http::make_chunk(asio::buffer(reply_.body)),
@@ -229,38 +228,40 @@ private:
 base::Result<void> check_length(const std::string& path) {
     constexpr std::size_t kMax = sizeof(sockaddr_un::sun_path) - 1;
     if (path.empty() || path.size() > kMax) {
-        return base::fail(base::ErrorKind::usage,
-                          fmt::format("socket path '{}' has {} characters, 1 to {} fit: choose a shorter --socket",
-                                      path, path.size(), kMax));
+        return base::fail(
+            base::ErrorKind::usage,
+            fmt::format("socket path '{}' has {} characters, 1 to {} fit: choose a shorter --socket", path,
+                        path.size(), kMax));
     }
     return {};
 }
 
-/// Makes room at `path`: nothing there is fine, a socket nobody answers at is removed, anything else is an error.
+/// Makes room at `path`: nothing there is fine, a socket nobody answers at is removed, anything else is an
+/// error.
 base::Result<void> clear_stale(const std::string& path) {
     struct stat info {};
     if (::lstat(path.c_str(), &info) != 0) {
         return {};
     }
     if (!S_ISSOCK(info.st_mode)) {
-        return base::fail(base::ErrorKind::usage, fmt::format("{} exists and is no socket: choose another --socket",
-                                                              path));
+        return base::fail(base::ErrorKind::usage,
+                          fmt::format("{} exists and is no socket: choose another --socket", path));
     }
     asio::io_context context;
     Local::socket probe(context);
     beast::error_code error;
     probe.connect(Local::endpoint(path), error);
     if (!error || error == asio::error::try_again) {
-        return base::fail(base::ErrorKind::unavailable,
-                          fmt::format("another ibfabricd answers at {}: stop it, or give this one its own --socket",
-                                      path));
+        return base::fail(
+            base::ErrorKind::unavailable,
+            fmt::format("another ibfabricd answers at {}: stop it, or give this one its own --socket", path));
     }
     if (error != asio::error::connection_refused) {
         return base::fail(base::ErrorKind::io, fmt::format("{}: {}", path, error.message()));
     }
     if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
-        return base::fail(base::ErrorKind::io, fmt::format("cannot remove the stale socket {}: {}", path,
-                                                           std::strerror(errno)));
+        return base::fail(base::ErrorKind::io,
+                          fmt::format("cannot remove the stale socket {}: {}", path, std::strerror(errno)));
     }
     return {};
 }
@@ -289,31 +290,34 @@ struct ApiServer::Impl {
         });
         step([&] { acceptor.listen(static_cast<int>(kConnectionsMax), error); });
         if (error) {
-            return base::fail(base::ErrorKind::io, fmt::format("cannot serve at {}: {} (does its directory exist, "
-                                                               "and may we write there?)", path, error.message()));
+            return base::fail(base::ErrorKind::io,
+                              fmt::format("cannot serve at {}: {} (does its directory exist, "
+                                          "and may we write there?)",
+                                          path, error.message()));
         }
         return {};
     }
 
     void accept() {
-        acceptor.async_accept(asio::make_strand(context), [this](beast::error_code error, Local::socket socket) {
-            if (error == asio::error::operation_aborted) {
-                return;
-            }
-            if (!error) {
-                const bool full = shared.connections >= kConnectionsMax;
-                const auto session = std::make_shared<Session>(std::move(socket), shared);
-                full ? session->refuse() : session->read();
-                return accept();
-            }
-            // Out of descriptors, most likely: wait a little instead of spinning.
-            retry.expires_after(std::chrono::milliseconds{100});
-            retry.async_wait([this](beast::error_code stopped) {
-                if (!stopped) {
-                    accept();
+        acceptor.async_accept(
+            asio::make_strand(context), [this](beast::error_code error, Local::socket socket) {
+                if (error == asio::error::operation_aborted) {
+                    return;
                 }
+                if (!error) {
+                    const bool full = shared.connections >= kConnectionsMax;
+                    const auto session = std::make_shared<Session>(std::move(socket), shared);
+                    full ? session->refuse() : session->read();
+                    return accept();
+                }
+                // Out of descriptors, most likely: wait a little instead of spinning.
+                retry.expires_after(std::chrono::milliseconds{100});
+                retry.async_wait([this](beast::error_code stopped) {
+                    if (!stopped) {
+                        accept();
+                    }
+                });
             });
-        });
     }
 
     void run() {
@@ -334,7 +338,7 @@ struct ApiServer::Impl {
     }
 
     std::string path;
-    Shared shared;              // before the context: pending handlers hold sessions, which refer to it
+    Shared shared;  // before the context: pending handlers hold sessions, which refer to it
     asio::io_context context{kThreads};
     Local::acceptor acceptor{context};
     asio::steady_timer retry{context};
@@ -345,9 +349,8 @@ struct ApiServer::Impl {
 base::Result<std::unique_ptr<ApiServer>> ApiServer::start(const std::string& path, SnapshotSource snapshot,
                                                           CommandSink command, api::ProbeHistory& probes) {
     auto impl = std::make_unique<Impl>(path, std::move(snapshot), std::move(command), probes);
-    const auto ready = check_length(path)
-                           .and_then([&] { return clear_stale(path); })
-                           .and_then([&] { return impl->bind(); });
+    const auto ready =
+        check_length(path).and_then([&] { return clear_stale(path); }).and_then([&] { return impl->bind(); });
     if (!ready) {
         return tl::unexpected(ready.error());
     }
@@ -358,6 +361,8 @@ base::Result<std::unique_ptr<ApiServer>> ApiServer::start(const std::string& pat
 
 ApiServer::ApiServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ApiServer::~ApiServer() = default;
-const std::string& ApiServer::path() const { return impl_->path; }
+const std::string& ApiServer::path() const {
+    return impl_->path;
+}
 
 }  // namespace ibf::shell

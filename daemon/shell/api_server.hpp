@@ -1,16 +1,16 @@
 // DOC: the API's socket.
 //
-// HTTP/1.1 over a unix socket (Boost.Beast), on threads of its own. What a request means is api::handle(); here
-// are only bytes, limits and time-outs: at most kConnectionsMax clients, kRequestBytesMax a request,
-// kClientTimeout for a client that neither reads nor writes. Replies that are produced in pieces leave chunked,
-// so a table of any size costs one piece of memory. One slow request (a proof of all tables) does not hold up the
-// others.
+// HTTP/1.1 over a unix socket (Boost.Beast), on threads of its own. What a request means is api::handle();
+// here are only bytes, limits and time-outs: at most kConnectionsMax clients, kRequestBytesMax a request,
+// kClientTimeout for a client that neither reads nor writes. Replies that are produced in pieces leave
+// chunked, so a table of any size costs one piece of memory. One slow request (a proof of all tables) does
+// not hold up the others.
 //
-// The two functions are called from the server's threads: `snapshot` must be cheap and thread-safe and may return
-// null before the first one exists; `command` hands an AdminCommand on (into a mailbox) and must not block. Where
-// it returns false, too many commands wait, and the client is told so: 503 in place of 202. `probes` outlives the
-// server and may block its threads for as long as the disk does.
-// Thread owner: whoever called start(); the destructor closes every connection and joins.
+// The two functions are called from the server's threads: `snapshot` must be cheap and thread-safe and may
+// return null before the first one exists; `command` hands an AdminCommand on (into a mailbox) and must not
+// block. Where it returns false, too many commands wait, and the client is told so: 503 in place of 202.
+// `probes` outlives the server and may block its threads for as long as the disk does. Thread owner: whoever
+// called start(); the destructor closes every connection and joins.
 #pragma once
 
 #include <chrono>
@@ -35,10 +35,11 @@ public:
     static constexpr std::size_t kRequestBytesMax = 64 * 1024;  ///< api::body_bytes_max() lets some be larger
     static constexpr std::chrono::seconds kClientTimeout{30};
 
-    /// Binds `path` (mode 0660) and serves. A socket file that nobody answers at is replaced. Errors: unavailable
-    /// (a living daemon answers there), usage (path too long, or a file that is no socket), io.
+    /// Binds `path` (mode 0660) and serves. A socket file that nobody answers at is replaced. Errors:
+    /// unavailable (a living daemon answers there), usage (path too long, or a file that is no socket), io.
     [[nodiscard]] static base::Result<std::unique_ptr<ApiServer>> start(const std::string& path,
-                                                                        SnapshotSource snapshot, CommandSink command,
+                                                                        SnapshotSource snapshot,
+                                                                        CommandSink command,
                                                                         api::ProbeHistory& probes);
     /// Stops accepting, closes every connection, removes the socket file, joins the threads.
     ~ApiServer();

@@ -29,8 +29,9 @@ enum class OnDifference : std::uint8_t { warn, refuse };
 
 /// [replica]: copies of the master's memory, over TLS.
 struct ReplicaConfig {
-    std::string listen;              ///< "HOST:PORT"; empty: nothing listens
-    std::vector<std::string> peers;  ///< "HOST:PORT" of the other SMs, in any order; our own may be among them
+    std::string listen;  ///< "HOST:PORT"; empty: nothing listens
+    std::vector<std::string>
+        peers;  ///< "HOST:PORT" of the other SMs, in any order; our own may be among them
     std::string certificate;
     std::string key;
     std::string ca;

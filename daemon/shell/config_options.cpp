@@ -461,10 +461,11 @@ std::vector<ConfigOption> daemon_options() {
              "The unix socket that answers ibfabric(1); --socket overrides it.", &DaemonConfig::socket,
              absolute_path),
         log_level_option(),
-        integer({"daemon", "hold_after_aborts"}, 0, StartMark::kAbortsKept,
-                "After so many runs in a row that were killed or failed within ten minutes the daemon starts in "
-                "hold mode: it looks and answers, and writes nothing until 'ibfabric resume'. 0: never.",
-                &DaemonConfig::hold_after_aborts),
+        integer(
+            {"daemon", "hold_after_aborts"}, 0, StartMark::kAbortsKept,
+            "After so many runs in a row that were killed or failed within ten minutes the daemon starts in "
+            "hold mode: it looks and answers, and writes nothing until 'ibfabric resume'. 0: never.",
+            &DaemonConfig::hold_after_aborts),
     };
 }
 
@@ -505,8 +506,7 @@ std::vector<ConfigOption> sm_options() {
                  "An SM that has vanished must stay so long before it is handed over to, twice as long each "
                  "further time.",
                  &SmConfig::hand_over_hold),
-        word({"sm", "reregister"},
-             {{"moved", sm::Reregister::moved}, {"lost", sm::Reregister::lost}},
+        word({"sm", "reregister"}, {{"moved", sm::Reregister::moved}, {"lost", sm::Reregister::lost}},
              "Whom a take-over asks to register anew: everybody whose SM has another LID now, since few "
              "drivers tell their clients of that, or only those of whom a copy lacks something.",
              &SmConfig::reregister),
@@ -567,9 +567,10 @@ std::vector<ConfigOption> ports_options() {
 
 std::vector<ConfigOption> health_options() {
     std::vector<ConfigOption> options = health_action_options();
-    options.push_back(duration({"health", "quarantine"}, seconds{1}, hours{24},
-                               "How long a port is ill at least; twice as long with each relapse, to 16 times.",
-                               &sm::HealthPolicy::quarantine));
+    options.push_back(
+        duration({"health", "quarantine"}, seconds{1}, hours{24},
+                 "How long a port is ill at least; twice as long with each relapse, to 16 times.",
+                 &sm::HealthPolicy::quarantine));
     return options;
 }
 
@@ -660,7 +661,8 @@ std::vector<ConfigOption> replica_options() {
     const std::string file = "an absolute path; empty: none";
     return {
         text({"replica", "listen"}, kListenMax, "HOST:PORT, [IPv6]:PORT; empty: nothing listens",
-             "Where standbys fetch their copies, by TLS alone.", &ReplicaConfig::listen, host_and_port_or_empty),
+             "Where standbys fetch their copies, by TLS alone.", &ReplicaConfig::listen,
+             host_and_port_or_empty),
         peers_option(),
         text({"replica", "certificate"}, kPathMax, file,
              "PEM; of this SM, with what leads to the CA. Good for both sides of a connection.",
@@ -671,8 +673,7 @@ std::vector<ConfigOption> replica_options() {
              "PEM; the CA that certified the SMs, best one that certifies nothing else.", &ReplicaConfig::ca,
              absolute_path_or_empty),
         peer_names_option(),
-        word({"replica", "on_difference"},
-             {{"warn", OnDifference::warn}, {"refuse", OnDifference::refuse}},
+        word({"replica", "on_difference"}, {{"warn", OnDifference::warn}, {"refuse", OnDifference::refuse}},
              "What is done about a peer whose partitions, groups, keys, LMC, ports or routing are "
              "configured otherwise: both sides say so, or there is no copy either.",
              &ReplicaConfig::on_difference),

@@ -170,7 +170,8 @@ void Daemon::open_mark() {
     }
 }
 
-/// Too many runs in a row that ended in the midst of things: this one is not to do the same to the fabric again.
+/// Too many runs in a row that ended in the midst of things: this one is not to do the same to the fabric
+/// again.
 void Daemon::open_starts() {
     const std::filesystem::path path = std::filesystem::path(options_.config.state_dir) / "ibfabric.starts";
     auto opened = StartMark::open(path.string(), db::boot_id(), base::monotonic_now());
@@ -180,7 +181,8 @@ void Daemon::open_starts() {
     starts_ = std::move(*opened);
     const std::size_t aborts = starts_->aborts_within(kAbortsTogether);
     if (aborts > 0) {
-        log(LogLevel::warning, "the last run did not end in order; {} of that kind within ten minutes", aborts);
+        log(LogLevel::warning, "the last run did not end in order; {} of that kind within ten minutes",
+            aborts);
     }
     if (options_.config.hold_after_aborts > 0 && aborts >= options_.config.hold_after_aborts) {
         hold_because_ = fmt::format("{} runs in a row were killed or failed within ten minutes", aborts);
@@ -408,11 +410,12 @@ void Daemon::start_replica(const db::Stored& stored) {
     if (::gethostname(host.data(), host.size() - 1) != 0 || host[0] == 0) {
         host = {'a', 'n', ' ', 'S', 'M'};
     }
-    replica_ = std::make_unique<Replica>(
-        options_.config.replica,
-        ReplicaIdentity{{transport_->local_port().port_guid, host.data()}, core::config_digests(options_.config.sm)},
-        held_by(stored), stored.sa_edition.value_or(core::kEditionUnknown),
-        [this](core::Event&& event) { return copies_.push(std::move(event)); });
+    replica_ =
+        std::make_unique<Replica>(options_.config.replica,
+                                  ReplicaIdentity{{transport_->local_port().port_guid, host.data()},
+                                                  core::config_digests(options_.config.sm)},
+                                  held_by(stored), stored.sa_edition.value_or(core::kEditionUnknown),
+                                  [this](core::Event&& event) { return copies_.push(std::move(event)); });
 }
 
 /// Whose copy is wanted stays the same while it is looked for who is master now.

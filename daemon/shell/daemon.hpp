@@ -88,8 +88,8 @@ private:
     base::Mailbox<mad::WireMad> received_{1U << 16U};
     base::Mailbox<core::Event> events_{4096};
     base::Mailbox<core::SaRequested> requests_{1U << 16U};
-    base::Mailbox<core::Event> copies_{1U << 16U};         ///< what peers tell
-    base::Mailbox<std::string> lost_{1};                   ///< why the transport will never work again
+    base::Mailbox<core::Event> copies_{1U << 16U};  ///< what peers tell
+    base::Mailbox<std::string> lost_{1};            ///< why the transport will never work again
     CommandIntake commands_{events_};
     std::unique_ptr<db::Writer> writer_;
     std::unique_ptr<ProbeHistory> probes_;

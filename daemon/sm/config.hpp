@@ -39,9 +39,10 @@ struct SmConfig {
     std::uint32_t poll_misses = 3;                           ///< so many unanswered in a row: it is dead
     HandOver hand_over = HandOver::priority;
     Reregister reregister = Reregister::moved;
-    base::Duration hand_over_hold = std::chrono::seconds{60};  ///< an SM that vanished must first stay so long
-    std::uint64_t sa_key = 1;  ///< who shows it to the SA sees member lists and keys
-    std::uint8_t lmc = 0;      ///< 0..7
+    base::Duration hand_over_hold =
+        std::chrono::seconds{60};  ///< an SM that vanished must first stay so long
+    std::uint64_t sa_key = 1;      ///< who shows it to the SA sees member lists and keys
+    std::uint8_t lmc = 0;          ///< 0..7
     bool lmc_on_enhanced_port0 = false;
     base::Duration sweep_interval = std::chrono::seconds{10};        ///< light sweep; zero: never
     base::Duration trap_hold_down = std::chrono::milliseconds{500};  ///< first reaction is at once, then this

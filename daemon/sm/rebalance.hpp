@@ -5,7 +5,8 @@
 // step computed and proved off the loop and written as a run between sweeps: through drop where a mix could
 // loop, and never while a sweep is wanted. Other routes end it; quiet has to come back first.
 //
-// Idle -> (quiet) -> asked -> (over the limit) -> ready -> written -> (pause) -> asked -> ... -> (within) Idle
+// Idle -> (quiet) -> asked -> (over the limit) -> ready -> written -> (pause) -> asked -> ... -> (within)
+// Idle
 //
 // This is the state; the steps are SubnetManager's (rebalance.cpp).
 #pragma once

@@ -17,9 +17,9 @@ namespace {
 using base::ErrorKind;
 using base::Result;
 
-constexpr std::size_t kResultsMax = 64;                 ///< each call leaves one
-constexpr std::chrono::seconds kFloorGrace{60};         ///< to set up and to release, beside the run itself
-constexpr std::chrono::milliseconds kBeat{500};         ///< a run tells that often that it lives, and how far it is
+constexpr std::size_t kResultsMax = 64;          ///< each call leaves one
+constexpr std::chrono::seconds kFloorGrace{60};  ///< to set up and to release, beside the run itself
+constexpr std::chrono::milliseconds kBeat{500};  ///< a run tells that often that it lives, and how far it is
 
 Message refused_by(const base::Error& error) {
     return refused_of(error);

@@ -162,9 +162,8 @@ base::Result<void> to_ready(ibv_qp* queue_pair, const Setting& setting, const En
     next.ah_attr = address_of(setting, peer);
     constexpr int kToRtr = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                            IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-    const int why = with_rate_or_without(next.ah_attr, [&] {
-        return ibv_modify_qp(queue_pair, &next, IBV_QP_STATE | (is_ud ? 0 : kToRtr));
-    });
+    const int why = with_rate_or_without(
+        next.ah_attr, [&] { return ibv_modify_qp(queue_pair, &next, IBV_QP_STATE | (is_ud ? 0 : kToRtr)); });
     if (why != 0) {
         return tl::unexpected(refusal("RTR", why, setting, peer));
     }
@@ -176,8 +175,7 @@ base::Result<void> to_ready(ibv_qp* queue_pair, const Setting& setting, const En
     next.rnr_retry = setting.spec.rnr_retries;
     next.max_rd_atomic = agreed_reads(reads_out(setting), peer.reads_in);
     constexpr int kToRts = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
-    const int refused =
-        ibv_modify_qp(queue_pair, &next, IBV_QP_STATE | IBV_QP_SQ_PSN | (is_ud ? 0 : kToRts));
+    const int refused = ibv_modify_qp(queue_pair, &next, IBV_QP_STATE | IBV_QP_SQ_PSN | (is_ud ? 0 : kToRts));
     if (refused != 0) {
         return tl::unexpected(refusal("RTS", refused, setting, peer));
     }

@@ -34,7 +34,8 @@ public:
 
 private:
     static constexpr std::chrono::milliseconds kStopPatience{50};  ///< how long a stop may go unseen
-    static constexpr int kPollsPerLook = 32;  ///< at the clock, which is dearer than a poll that finds nothing
+    static constexpr int kPollsPerLook =
+        32;  ///< at the clock, which is dearer than a poll that finds nothing
 
     [[nodiscard]] base::Result<std::span<const ibv_wc>> look() {
         auto found = completions_.poll();

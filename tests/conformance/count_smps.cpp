@@ -1,11 +1,12 @@
-// LD_PRELOAD shim that counts the MADs a process sends through libibumad, whoever wrote that process: OpenSM and
-// ibfabricd are judged by the same counter. The counters live in the file IBF_SMP_COUNTS, mapped shared, so they can be
-// read while the process runs and survive its death. smp_counts.py is the reader and holds the same layout.
+// LD_PRELOAD shim that counts the MADs a process sends through libibumad, whoever wrote that process: OpenSM
+// and ibfabricd are judged by the same counter. The counters live in the file IBF_SMP_COUNTS, mapped shared,
+// so they can be read while the process runs and survive its death. smp_counts.py is the reader and holds the
+// same layout.
 //
-// Beside the counts it records the longest silence between two sends before the first LFT Set: an SM that has the
-// topology and is computing routes sends nothing, so this is the time from topology to tables, measured from outside.
-// And when it last wrote, and the processor time used by then; when it last sent anything but questions about lanes,
-// which ours asks in the background.
+// Beside the counts it records the longest silence between two sends before the first LFT Set: an SM that has
+// the topology and is computing routes sends nothing, so this is the time from topology to tables, measured
+// from outside. And when it last wrote, and the processor time used by then; when it last sent anything but
+// questions about lanes, which ours asks in the background.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <infiniband/umad.h>
@@ -33,12 +34,12 @@ struct Counts {
     std::uint64_t first_send_ns;
     std::uint64_t last_send_ns;
     std::uint64_t first_lft_set_ns;
-    std::uint64_t longest_silence_ns;            // before first_lft_set_ns
-    std::uint64_t other_classes;                 // everything that is no SMP
-    std::uint64_t smps[256][64];                 // [method][attribute ID]; attribute IDs above 63 count as 63
+    std::uint64_t longest_silence_ns;  // before first_lft_set_ns
+    std::uint64_t other_classes;       // everything that is no SMP
+    std::uint64_t smps[256][64];       // [method][attribute ID]; attribute IDs above 63 count as 63
     std::uint64_t last_set_ns;
-    std::uint64_t last_work_ns;                  // the last send of all but questions about lanes
-    std::uint64_t last_set_cpu_ns;               // processor time of all its threads at last_set_ns
+    std::uint64_t last_work_ns;     // the last send of all but questions about lanes
+    std::uint64_t last_set_cpu_ns;  // processor time of all its threads at last_set_ns
 };
 
 std::mutex guard;

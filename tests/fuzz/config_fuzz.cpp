@@ -15,7 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const std::string dump = shell::dump_config(*config);
         const auto again = shell::parse_config(dump, "dump");
         IBF_CHECK(again.has_value(), "the dump is refused: {}", again.error().message);
-        IBF_CHECK(shell::dump_config(*again) == dump || !config->sm.root_guid_file.empty(), "the dump changed");
+        IBF_CHECK(shell::dump_config(*again) == dump || !config->sm.root_guid_file.empty(),
+                  "the dump changed");
     } else {
         IBF_CHECK(config.error().message.starts_with("fuzz:"), "an error without a position");
     }

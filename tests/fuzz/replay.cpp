@@ -1,5 +1,6 @@
-// Runs a fuzz target over kept inputs: each argument is a file, or a folder whose files are taken in name order.
-// An empty or missing folder is a failure: a corpus that went missing must not look like a passed test.
+// Runs a fuzz target over kept inputs: each argument is a file, or a folder whose files are taken in name
+// order. An empty or missing folder is a failure: a corpus that went missing must not look like a passed
+// test.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

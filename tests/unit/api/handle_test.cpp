@@ -86,7 +86,8 @@ TEST_F(HandleTest, AnOperatorsWordOnAPortIsACommand) {
     EXPECT_EQ(set.status, 202);
     ASSERT_TRUE(set.command);
     EXPECT_EQ(set.command->kind, AdminCommand::Kind::health_set);
-    EXPECT_EQ(set.command->port, (fabric::PortId{snapshot_.view->topology.end_ports[0].node_guid, mad::PortNum{1}}));
+    EXPECT_EQ(set.command->port,
+              (fabric::PortId{snapshot_.view->topology.end_ports[0].node_guid, mad::PortNum{1}}));
     const Answer clear = ask(snapshot_, "POST", "/v1/health/clear?port=" + node + "/1");
     ASSERT_TRUE(clear.command);
     EXPECT_EQ(clear.command->kind, AdminCommand::Kind::health_clear);
@@ -221,7 +222,8 @@ TEST_F(HandleTest, BrokenPathIsAFindingNotAnError) {
     const Answer answer = get("/v1/path?src=" + host(0) + "&dst=" + host(1));
     EXPECT_EQ(answer.status, 200);
     EXPECT_EQ(answer.body["arrives"], false);
-    EXPECT_NE(answer.body["problem"].get<std::string>().find("acknowledged no forwarding table"), std::string::npos);
+    EXPECT_NE(answer.body["problem"].get<std::string>().find("acknowledged no forwarding table"),
+              std::string::npos);
 }
 
 TEST_F(HandleTest, CheckIsCleanOnACleanFabric) {
@@ -236,7 +238,8 @@ TEST_F(HandleTest, CheckFindsWhatIsWrong) {
     fabric->port(at).info.state = mad::PortState::init;
     fabric->port(fabric->port(at).peer).info.neighbor_mtu = mad::Mtu::b2048;
     fabric->port(at).info.width_active = mad::LinkWidth::x1;
-    fabric->isolations.push_back({fabric::IsolationReason::silent, at, mad::Guid{}, {}, "nobody answers there"});
+    fabric->isolations.push_back(
+        {fabric::IsolationReason::silent, at, mad::Guid{}, {}, "nobody answers there"});
     snapshot_.fabric = fabric;
     snapshot_.programmed[0] = nullptr;
     const Answer answer = get("/v1/check");
@@ -245,8 +248,8 @@ TEST_F(HandleTest, CheckFindsWhatIsWrong) {
     for (const Json& finding : answer.body["findings"]) {
         kinds.insert(finding["kind"].get<std::string>());
     }
-    for (const char* kind : {"not-active", "mtu-mismatch", "isolated-silent", "no-table", "unreachable",
-                             "below-capability"}) {
+    for (const char* kind :
+         {"not-active", "mtu-mismatch", "isolated-silent", "no-table", "unreachable", "below-capability"}) {
         EXPECT_TRUE(kinds.contains(kind)) << kind << " in " << answer.body;
     }
 }
@@ -266,7 +269,8 @@ TEST_F(HandleTest, LinksBelowTheirCapabilitySayWhatTheyCould) {
     EXPECT_EQ(links[0]["width"], "1x");
     EXPECT_EQ(links[0]["could"].get<std::string>().substr(0, 3), "4x ");
     const Json all = get("/v1/links").body["links"];
-    EXPECT_EQ(std::count_if(all.begin(), all.end(), [](const Json& row) { return row.contains("could"); }), 1);
+    EXPECT_EQ(std::count_if(all.begin(), all.end(), [](const Json& row) { return row.contains("could"); }),
+              1);
 }
 
 TEST_F(HandleTest, CheckFindsALidClash) {
@@ -283,7 +287,8 @@ TEST_F(HandleTest, UnknownThingsAreNamed) {
     EXPECT_EQ(get("/v1/nothing").status, 404);
     EXPECT_EQ(get("/v1/path?src=" + host(0)).status, 400);
     EXPECT_EQ(get("/v1/nodes?macth=x").status, 400);
-    EXPECT_NE(get("/v1/nodes?macth=x").body["error"]["message"].get<std::string>().find("match"), std::string::npos);
+    EXPECT_NE(get("/v1/nodes?macth=x").body["error"]["message"].get<std::string>().find("match"),
+              std::string::npos);
     EXPECT_EQ(get("/v1/events?limit=-1").status, 400);
     EXPECT_EQ(get("/v1/nodes?match=%zz").status, 400);
     EXPECT_EQ(ask(snapshot_, "DELETE", "/v1/nodes").status, 405);
@@ -307,7 +312,8 @@ TEST_F(HandleTest, BeforeThereIsAFabricTheReasonIsGiven) {
     EXPECT_EQ(ask(empty, "GET", "/v1/status").status, 200);
     const Answer answer = ask(empty, "GET", "/v1/nodes");
     EXPECT_EQ(answer.status, 503);
-    EXPECT_NE(answer.body["error"]["message"].get<std::string>().find("mlx5_0/1 has no link"), std::string::npos);
+    EXPECT_NE(answer.body["error"]["message"].get<std::string>().find("mlx5_0/1 has no link"),
+              std::string::npos);
 }
 
 TEST_F(HandleTest, SmsAreThisOneAndTheOthersWithWhyOneIsMaster) {

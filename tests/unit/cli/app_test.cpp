@@ -42,8 +42,10 @@ TEST(App, PlanSaysWhoServesAndWhyNot) {
     EXPECT_EQ(plan["engine"], "updn");
     EXPECT_EQ(plan["credit_loops"], 0);
     EXPECT_EQ(plan["unreachable_pairs"], 0);
-    EXPECT_NE(plan["attempts"][0]["refused_because"].get<std::string>().find("credit loop"), std::string::npos);
-    EXPECT_EQ(run_cli({"plan", "ring:5", "--engine", "minhop"}).code, 1) << "none of the engines asked for serves";
+    EXPECT_NE(plan["attempts"][0]["refused_because"].get<std::string>().find("credit loop"),
+              std::string::npos);
+    EXPECT_EQ(run_cli({"plan", "ring:5", "--engine", "minhop"}).code, 1)
+        << "none of the engines asked for serves";
     EXPECT_NE(run_cli({"plan", "ring:5"}).out.find("minhop refused"), std::string::npos);
 }
 
@@ -63,7 +65,8 @@ TEST(App, GeneratedFabricsAreReadBack) {
     const auto plan = nlohmann::json::parse(run_cli({"plan", path, "--json"}).out);
     EXPECT_EQ(plan["switches"], 6);
     EXPECT_EQ(plan["end_ports"], 8);
-    EXPECT_EQ(run_cli({"generate", "fat-tree:radix=4,levels=2"}).out.size(), std::filesystem::file_size(path));
+    EXPECT_EQ(run_cli({"generate", "fat-tree:radix=4,levels=2"}).out.size(),
+              std::filesystem::file_size(path));
     std::filesystem::remove(path);
 }
 

@@ -10,7 +10,8 @@ TEST(Client, ParametersAreEncodedAndEmptyOnesLeftOut) {
     EXPECT_EQ(target_of("/v1/nodes", {{"match", ""}}), "/v1/nodes");
     EXPECT_EQ(target_of("/v1/path", {{"src", "MF0;leaf 1/U1"}, {"dst", "lid:12"}}),
               "/v1/path?src=MF0%3Bleaf%201%2FU1&dst=lid:12");
-    EXPECT_EQ(target_of("/v1/nodes", {{"match", "a&b=c%+\xc3\xbc"}}), "/v1/nodes?match=a%26b%3Dc%25%2B%C3%BC");
+    EXPECT_EQ(target_of("/v1/nodes", {{"match", "a&b=c%+\xc3\xbc"}}),
+              "/v1/nodes?match=a%26b%3Dc%25%2B%C3%BC");
 }
 
 TEST(Client, NobodyThereIsUnavailableWithTheRemedy) {

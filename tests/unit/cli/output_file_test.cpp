@@ -28,7 +28,8 @@ protected:
         return text.str();
     }
     std::ptrdiff_t files() const {
-        return std::distance(std::filesystem::directory_iterator(folder_), std::filesystem::directory_iterator());
+        return std::distance(std::filesystem::directory_iterator(folder_),
+                             std::filesystem::directory_iterator());
     }
 
     std::string folder_;

@@ -50,7 +50,8 @@ TEST(ProbeRun, HopsThatOneEndAloneProvesAreNoted) {
     const std::vector<std::string> words{"--list", "0", "--faults", script("dead", "at 0s dead spine-001\n")};
     const Said said = rehearse(words);
     EXPECT_EQ(said.code, 1) << said.err;
-    EXPECT_NE(said.out.find("note        16 hops are proved by one end alone"), std::string::npos) << said.out;
+    EXPECT_NE(said.out.find("note        16 hops are proved by one end alone"), std::string::npos)
+        << said.out;
     const Said told = rehearse({"--json", words[2], words[3]});
     EXPECT_EQ(Json::parse(told.out)["notes"].size(), 1U);
 }

@@ -24,7 +24,7 @@ TEST(Table, WidthCountsCharactersNotBytes) {
 }
 
 TEST(Table, FieldsOfEveryKind) {
-    const Json row{{"text", "x"},  {"empty", ""},   {"null", nullptr}, {"yes", true},
+    const Json row{{"text", "x"}, {"empty", ""},   {"null", nullptr}, {"yes", true},
                    {"count", 12}, {"rate", 200.0}, {"part", 0.125}};
     EXPECT_EQ(field_text(row, "text"), "x");
     EXPECT_EQ(field_text(row, "empty"), "-");

@@ -117,11 +117,12 @@ TEST_F(ExportTest, LftDumpIsOpenSmsToTheByte) {
 
 TEST_F(ExportTest, SubnetListIsOpenSmsToTheByte) {
     const std::string text = dump("opensm-subnet.lst");
-    EXPECT_EQ(text.substr(0, text.find('\n')),
-              "{ SW Ports:08 SystemGUID:00000002c9010002 NodeGUID:00000002c9010000 PortGUID:00000002c9010000 "
-              "VenID:0002C9 DevID:B924 Rev:000000A1 {leaf 01} LID:0002 PN:01 } { CA-SM Ports:01 "
-              "SystemGUID:00000002c9020010 NodeGUID:00000002c9020010 PortGUID:00000002c9020011 VenID:000002C9 "
-              "DevID:10170000 Rev:000000A1 {host-1 mlx5_0} LID:0001 PN:01 } PHY=4x LOG=ACT SPD=10");
+    EXPECT_EQ(
+        text.substr(0, text.find('\n')),
+        "{ SW Ports:08 SystemGUID:00000002c9010002 NodeGUID:00000002c9010000 PortGUID:00000002c9010000 "
+        "VenID:0002C9 DevID:B924 Rev:000000A1 {leaf 01} LID:0002 PN:01 } { CA-SM Ports:01 "
+        "SystemGUID:00000002c9020010 NodeGUID:00000002c9020010 PortGUID:00000002c9020011 VenID:000002C9 "
+        "DevID:10170000 Rev:000000A1 {host-1 mlx5_0} LID:0001 PN:01 } PHY=4x LOG=ACT SPD=10");
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 10);
 }
 
@@ -152,12 +153,13 @@ TEST_F(ExportTest, TextFormsReadBackToTheSameFabric) {
 
 TEST_F(ExportTest, IbnetdiscoverLinesAreInfinibandDiags) {
     const std::string text = ibnetdiscover_text(snapshot_);
-    for (const char* line : {"# Initiated from node 00000002c9020010 port 00000002c9020011\n",
-                             "switchguid=0x2c9010100(2c9010100)\nSwitch\t8 \"S-00000002c9010100\"\t\t# \"leaf 02\" "
-                             "enhanced port 0 lid 3 lmc 0\n",
-                             "[1]\t\"H-00000002c9020030\"[1](2c9020031) \t\t# \"host-3 mlx5_0\" lid 5 4xQDR\n",
-                             "[5]\t\"S-00000002c9010000\"[5]\t\t# \"leaf 01\" lid 2 4xSDR\n",
-                             "[1](2c9020031) \t\"S-00000002c9010100\"[1]\t\t# lid 5 lmc 0 \"leaf 02\" lid 3 4xQDR\n"}) {
+    for (const char* line :
+         {"# Initiated from node 00000002c9020010 port 00000002c9020011\n",
+          "switchguid=0x2c9010100(2c9010100)\nSwitch\t8 \"S-00000002c9010100\"\t\t# \"leaf 02\" "
+          "enhanced port 0 lid 3 lmc 0\n",
+          "[1]\t\"H-00000002c9020030\"[1](2c9020031) \t\t# \"host-3 mlx5_0\" lid 5 4xQDR\n",
+          "[5]\t\"S-00000002c9010000\"[5]\t\t# \"leaf 01\" lid 2 4xSDR\n",
+          "[1](2c9020031) \t\"S-00000002c9010100\"[1]\t\t# lid 5 lmc 0 \"leaf 02\" lid 3 4xQDR\n"}) {
         EXPECT_NE(text.find(line), std::string::npos) << line << "\n--- in ---\n" << text;
     }
 }

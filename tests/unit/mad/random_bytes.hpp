@@ -1,4 +1,5 @@
-// DOC: what the tests that hold a codec against another one share: random octets, and how many rounds of them.
+// DOC: what the tests that hold a codec against another one share: random octets, and how many rounds of
+// them.
 #pragma once
 
 #include <algorithm>

@@ -10,7 +10,8 @@ namespace {
 TEST(SaRates, RanksAreInOrderOfSpeedAndLeadBackToTheirCodes) {
     for (std::uint8_t rank = 1; rank <= kRateRankMost; ++rank) {
         EXPECT_EQ(rank_of_code(rate_code(rank)), rank);
-        EXPECT_GT(gbps_of_code(rate_code(rank)), gbps_of_code(rate_code(static_cast<std::uint8_t>(rank - 1))));
+        EXPECT_GT(gbps_of_code(rate_code(rank)),
+                  gbps_of_code(rate_code(static_cast<std::uint8_t>(rank - 1))));
         EXPECT_EQ(rate_rank(gbps_of_code(rate_code(rank))), rank);
     }
 }

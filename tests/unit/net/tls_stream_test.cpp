@@ -44,7 +44,8 @@ protected:
         base::Result<TlsStream> server = base::fail(base::ErrorKind::io, "nobody came");
         std::thread serving([&] {
             if (wait_for(listener_->fd(), POLLIN, monotonic_now() + seconds{10}) == Readiness::ready) {
-                server = TlsStream::accept((*listener_->accept())->fd, tls_, monotonic_now() + seconds{10}, {});
+                server =
+                    TlsStream::accept((*listener_->accept())->fd, tls_, monotonic_now() + seconds{10}, {});
             }
         });
         auto client = TlsStream::connect(here(), client_tls, monotonic_now() + seconds{10});

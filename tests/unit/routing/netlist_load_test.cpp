@@ -17,8 +17,7 @@ namespace {
 
 std::filesystem::path shared_folder() {
     const char* const named = std::getenv("IBF_SHARED");
-    return named != nullptr ? std::filesystem::path(named)
-                            : std::filesystem::path("../shared");
+    return named != nullptr ? std::filesystem::path(named) : std::filesystem::path("../shared");
 }
 
 struct FabricFile {

@@ -79,12 +79,15 @@ public:
         uid = put.uid;
         return 1;
     }
-    base::Result<std::vector<db::ProbeRun>> runs(std::uint64_t) override { return std::vector<db::ProbeRun>{}; }
+    base::Result<std::vector<db::ProbeRun>> runs(std::uint64_t) override {
+        return std::vector<db::ProbeRun>{};
+    }
     base::Result<db::ProbeRun> run(std::uint64_t) override { return db::ProbeRun{}; }
     base::Result<std::vector<db::ProbeFlow>> flows(std::uint64_t, std::uint64_t, std::uint64_t) override {
         return std::vector<db::ProbeFlow>{};
     }
-    base::Result<std::vector<db::ProbeFinding>> findings(std::uint64_t, std::uint64_t, std::uint64_t) override {
+    base::Result<std::vector<db::ProbeFinding>> findings(std::uint64_t, std::uint64_t,
+                                                         std::uint64_t) override {
         return std::vector<db::ProbeFinding>{};
     }
 
@@ -152,8 +155,8 @@ TEST_F(ApiServerTest, AnswersAndIsOnlyForItsGroup) {
 
 /// A request with a body.
 std::string post(const std::string& target, const std::string& body) {
-    return fmt::format("POST {} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{}", target,
-                       body.size(), body);
+    return fmt::format("POST {} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{}",
+                       target, body.size(), body);
 }
 
 TEST_F(ApiServerTest, OnlyAPieceOfAProbeRunMayBeLarge) {

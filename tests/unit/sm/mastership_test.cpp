@@ -262,7 +262,8 @@ TEST_F(Pair, AMasterWhoseHostHangsIsFollowedAsFast) {
 }
 
 // A switch that answered and then fell silent under the look may hide the master: one more look, and no more,
-// before the first Set. Besides, its silence is waited for: 200 ms, doubled three times, and 100 ms until the look.
+// before the first Set. Besides, its silence is waited for: 200 ms, doubled three times, and 100 ms until the
+// look.
 TEST_F(Pair, ASwitchThatFallsSilentMeanwhileCostsOneMoreLook) {
     const mad::Guid spine = a.sim.netlist().nodes[a.node("spine1")].guid;
     bool answered = false;
@@ -626,9 +627,7 @@ void hurry(std::uint64_t seed) {
                 is = !is;
                 break;
             }
-            default:
-                send_sm_set(a, stranger, first ? "h1" : "h5", prng.below(3) == 0 ? 4 : 1, shown);
-                break;
+            default: send_sm_set(a, stranger, first ? "h1" : "h5", prng.below(3) == 0 ? 4 : 1, shown); break;
         }
         a.advance(std::chrono::microseconds{prng.below(15'000)});
     }
@@ -640,13 +639,13 @@ void hurry(std::uint64_t seed) {
     }
     a.inject("link-up leaf1/5\nlink-up leaf1/6\nlink-up leaf1/1\nlink-up leaf2/1");
     a.advance(seconds{20});
-    EXPECT_EQ(masters({&a, &b}), 1U)
-        << seed << ": " << to_string(a.sm->role()) << ", " << to_string(b.sm->role());
+    EXPECT_EQ(masters({&a, &b}), 1U) << seed << ": " << to_string(a.sm->role()) << ", "
+                                     << to_string(b.sm->role());
     EXPECT_EQ(wrong_at_rest(a), "") << seed;
 }
 
-// In 22301 the one that is left had acknowledgements for tables that the other wrote over, and in 3718 each of
-// them cleared the bits that would have told the other one of it.
+// In 22301 the one that is left had acknowledgements for tables that the other wrote over, and in 3718 each
+// of them cleared the bits that would have told the other one of it.
 TEST(Orders, C49_TwoThatWriteAtTheSameTime) {
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
         hurry(seed);
