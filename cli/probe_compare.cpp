@@ -84,7 +84,7 @@ std::vector<Column> change_columns() {
             {"TO", [](const Json& row) { return probe_end_text(row["to"]); }},
             number_column("LID", "lid"),
             {"MEDIAN", [](const Json& row) { return both(row["p50_ns"], nanoseconds_text); }},
-            {"GB/S", [](const Json& row) { return both(row["bits_per_second"], gigabits_text); }},
+            {"GBIT/S", [](const Json& row) { return both(row["bits_per_second"], gigabits_text); }},
             {"ERRORS", [](const Json& row) { return both(row["errors"], grouped); }},
             {"VERDICT", [](const Json& row) {
                  const std::string before = field_text(row["verdict"], "before");

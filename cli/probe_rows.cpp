@@ -155,7 +155,7 @@ std::vector<Column> flow_row_columns() {
             {"MEDIAN", figure("p50_ns", nanoseconds_text), Align::right},
             {"P99", figure("p99_ns", nanoseconds_text), Align::right},
             {"MAX", figure("max_ns", nanoseconds_text), Align::right},
-            {"GB/S", figure("bits_per_second", gigabits_text), Align::right},
+            {"GBIT/S", figure("bits_per_second", gigabits_text), Align::right},
             number_column("ERRORS", "errors"),
             text_column("WHAT", "text")};
 }

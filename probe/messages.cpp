@@ -555,6 +555,7 @@ Json json_of(const Outcome& outcome) {
             {"elapsed_ns", outcome.elapsed.count()},
             {"latency", json_of(outcome.latency)},
             {"was_stopped", outcome.was_stopped},
+            {"used_huge_pages", outcome.used_huge_pages},
             {"failure", cut(outcome.failure)},
             {"failure_text", cut(outcome.failure_text, kSentenceMax)},
             {"errors", counts_json(outcome.errors)},
@@ -575,6 +576,7 @@ Result<Outcome> outcome_from(const Json& json) {
         take_part(fields, "latency", outcome.latency, histogram_from);
     }
     fields.boolean("was_stopped", outcome.was_stopped);
+    fields.boolean("used_huge_pages", outcome.used_huge_pages);
     fields.text("failure", outcome.failure);
     fields.text("failure_text", outcome.failure_text, kSentenceMax);
     take_counts(fields, "errors", outcome.errors);

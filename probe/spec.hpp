@@ -117,6 +117,7 @@ struct Outcome {
     base::Duration elapsed{};    ///< from the first post to the last completion
     Histogram latency{};         ///< of ping and ud: half of there and back
     bool was_stopped = false;    ///< before its end, by whoever ran it
+    bool used_huge_pages = false;
     /// Why it did not go on: one word of Failure, and a sentence with the peer's name in it. Empty: it did.
     std::string failure{};
     std::string failure_text{};

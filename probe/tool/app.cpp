@@ -11,7 +11,9 @@ namespace {
 constexpr const char* kToolFooter =
     "A test has two sides: this host, and one where 'ibfabric-probe agent' runs. Both hold the same key "
     "file, or\n"
-    "certificates of one CA. 'ibfabric-probe COMMAND --help' shows options and examples.\n\n"
+    "certificates of one CA. 'ibfabric-probe COMMAND --help' shows options and examples. To send over every "
+    "link\n"
+    "between switches, and to prove the ways, is 'ibfabric probe run'.\n\n"
     "Exit codes: 0 fine, 1 the test failed (errors, corruption, losses), 2 wrong usage, 3 nobody answers (no "
     "agent,\n"
     "no device), 4 could not be done (busy, refused, connection lost).\n\n"

@@ -52,13 +52,21 @@ Rows paths_json(const PairOutcome& pair) {
     return out;
 }
 
+/// What could go that way at most: as the slower port or either way's path record says; 0: nobody does.
+std::uint64_t rate_of_path(const TestResult& result, const SizeResult& one) {
+    std::uint64_t least = result.link_bits_per_second;
+    for (const std::uint64_t rate : {one.pair.there.bits_per_second, one.pair.back.bits_per_second}) {
+        least = least == 0 || (rate != 0 && rate < least) ? rate : least;
+    }
+    return least;
+}
+
 Rows size_json(const TestResult& result, const SizeResult& one) {
     Rows out = Rows::object();
     out["message_bytes"] = one.spec.message_bytes;
     out["bits_per_second"] = bits_per_second(one.pair.initiator);
-    if (result.link_bits_per_second != 0) {
-        out["share_of_link"] =
-            bits_per_second(one.pair.initiator) / static_cast<double>(result.link_bits_per_second);
+    if (const std::uint64_t most = rate_of_path(result, one); most != 0) {
+        out["share_of_link"] = bits_per_second(one.pair.initiator) / static_cast<double>(most);
     }
     if (measures_latency(one.spec)) {
         out["latency"] = latency_json(one.pair.initiator.latency);
@@ -84,14 +92,13 @@ std::vector<std::string> latency_row(const SizeResult& one) {
 std::vector<std::string> bandwidth_row(const TestResult& result, const SizeResult& one) {
     const Outcome& out = one.pair.initiator;
     const double rate = bits_per_second(out);
+    const std::uint64_t most = rate_of_path(result, one);
     return {size_text(one.spec.message_bytes),
             fmt::format("{}", out.messages),
             fmt::format("{}", out.bytes),
             base::format_duration(out.elapsed),
             fmt::format("{:.3f}", rate / 1e9),
-            result.link_bits_per_second == 0
-                ? "-"
-                : fmt::format("{:.1f} %", 100 * rate / static_cast<double>(result.link_bits_per_second))};
+            most == 0 ? "-" : fmt::format("{:.1f} %", 100 * rate / static_cast<double>(most))};
 }
 
 std::string checked_text(const SizeResult& one) {

@@ -315,6 +315,7 @@ Result<Outcome> VerbsEndpoint::run(const std::function<void(const Progress&)>& p
     auto outcome = held_->setting.side == Side::initiator ? verbs::initiate(*held_->wire, progress, stop)
                                                           : verbs::answer(*held_->wire, progress, stop);
     if (outcome) {
+        outcome->used_huge_pages = held_->memory->is_huge();
         // What somebody read within that time is what the kernel would tell again. What completes meanwhile
         // is of nobody's interest any more.
         const base::Duration kept = counters_kept_for(chosen.port.device, chosen.port.port);

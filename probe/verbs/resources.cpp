@@ -1,6 +1,7 @@
 #include "probe/verbs/resources.hpp"
 
 #include <fcntl.h>
+#include <linux/mman.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -16,7 +17,7 @@
 namespace ibf::probe::verbs {
 namespace {
 
-constexpr std::size_t kHugePage = 2U << 20U;
+constexpr std::size_t kHugePage = 2U << 20U;  ///< whatever the default size is: larger ones would be wasted
 constexpr unsigned kAcknowledgeEvery = 64;
 
 std::size_t rounded_up(std::size_t bytes, std::size_t to) {
@@ -59,7 +60,7 @@ base::Result<std::unique_ptr<PinnedMemory>> PinnedMemory::make(ibv_pd* domain, s
     void* mapped = MAP_FAILED;
     std::size_t length = rounded_up(bytes, kHugePage);
     if (huge_pages && bytes >= kHugePage / 2) {
-        mapped = ::mmap(nullptr, length, kProtection, kFlags | MAP_HUGETLB, -1, 0);
+        mapped = ::mmap(nullptr, length, kProtection, kFlags | MAP_HUGETLB | MAP_HUGE_2MB, -1, 0);
     }
     const bool is_huge = mapped != MAP_FAILED;
     if (!is_huge) {

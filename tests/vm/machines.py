@@ -118,5 +118,8 @@ class Probe(TwoMachines):
                 self.assertEqual(one["latency"]["count"], count, told)
             if report["test"] in ("ping", "send"):
                 self.assertEqual((target["messages"], target["checked"]), (count * queue_pairs, count * queue_pairs), told)
+                self.assertEqual(target["bytes"], count * queue_pairs * size, told)   # as its completions say
+            if report["test"] == "write":   # it looks at what lies there in the end: 16 patterns of each queue pair
+                self.assertEqual(target["checked"], min(count, 16) * queue_pairs, told)
             if report["test"] in ("ping", "read", "ud"):
                 self.assertEqual(initiator["checked"], count * queue_pairs, told)

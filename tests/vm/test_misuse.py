@@ -53,6 +53,7 @@ class Misuse(Probe):
     def test_wrong_gid_index(self):
         self.start_agent()
         self.refused("--gid-index 200", code=2, words=["GID index 200", "rxe0/1", "RoCE v2"])
+        self.refused("--gid-index 0", code=3, words=["GID", "both must be of one kind"])   # IPv6, to an IPv4 one
         self.refused("--peer-gid-index 200", code=2, words=["GID index 200", "rxe0/1", self.two.address])
         self.assert_free()
 
@@ -71,6 +72,12 @@ class Misuse(Probe):
         for words in ("RLIMIT_MEMLOCK", "64 KiB", "ulimit -l unlimited", "LimitMEMLOCK=infinity"):
             self.assertIn(words, err)
         self.assert_free()
+
+    def test_memory_lock_limit_of_the_agent(self):
+        self.two.must("cp /tmp/probe.key /tmp/nobody.key; chmod 600 /tmp/nobody.key; chown nobody /tmp/nobody.key")
+        agent = self.two.background("exec su -s /bin/sh nobody -c 'ulimit -l 64; exec ibfabric-probe agent --key /tmp/nobody.key'")
+        agent.wait_for("listening at")
+        self.refused("--size 1M --depth 4", test="write", code=4, words=[self.two.address, "RLIMIT_MEMLOCK", "64 KiB"])
 
     def start_long_run(self, guest=None):
         """A run of a minute, under way."""

@@ -276,6 +276,8 @@ TEST_P(Conduct, ARedirectedAgentIsFollowed) {
     const Report report = run(false);
     EXPECT_TRUE(report.findings.empty()) << all_of(report.findings);
     EXPECT_EQ(report.flows[0].seen, Seen::proved);
+    EXPECT_EQ(report.flows[0].by_one_end, 0U) << "of the switch that redirects, too";
+    EXPECT_EQ(report.read.refused, 0U);
 }
 
 TEST_P(Conduct, OnlySomeRounds) {

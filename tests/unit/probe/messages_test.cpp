@@ -39,6 +39,7 @@ Outcome odd_outcome() {
     outcome.latency.add(1234);
     outcome.latency.add(99'999'999);
     outcome.was_stopped = true;
+    outcome.used_huge_pages = true;
     outcome.failure = failure::kRetryExceeded;
     outcome.failure_text = "host-17 does not answer";
     outcome.errors = {{"transport retry counter exceeded", 4}};
@@ -112,6 +113,7 @@ TEST(Messages, OutcomesKeepEveryFigure) {
     EXPECT_EQ(ended.outcome.latency.count(), 2U);
     EXPECT_EQ(ended.outcome.counters.at("out_of_sequence"), 17U);
     EXPECT_EQ(ended.outcome.doubts, odd_outcome().doubts);
+    EXPECT_TRUE(ended.outcome.used_huge_pages);
     const ProgressTold told = sent(ProgressTold{{5, 6, base::Duration{7}}});
     EXPECT_EQ(told.progress.messages + told.progress.bytes, 11U);
     EXPECT_EQ(told.progress.elapsed, base::Duration{7});

@@ -51,6 +51,19 @@ TEST(TestReport, BandwidthIsPayloadAgainstTheLink) {
     EXPECT_DOUBLE_EQ(test_json(result({bandwidth(200'000)}))["sizes"][0]["share_of_link"].get<double>(), 0.5);
 }
 
+TEST(TestReport, BandwidthIsAgainstThePathsRateWhereARecordTellsASlowerOne) {
+    SizeResult one = bandwidth(50'000);
+    one.pair.there.bits_per_second = 200'000'000'000;
+    one.pair.back.bits_per_second = 100'000'000'000;
+    EXPECT_DOUBLE_EQ(test_json(result({one}))["sizes"][0]["share_of_link"].get<double>(), 0.5);
+    EXPECT_NE(test_text(result({one})).find("50.000   50.0 %"), std::string::npos);
+    one.pair.back.bits_per_second = 0;
+    EXPECT_DOUBLE_EQ(test_json(result({one}))["sizes"][0]["share_of_link"].get<double>(), 0.25);
+    one.pair.there.bits_per_second = 800'000'000'000;
+    EXPECT_DOUBLE_EQ(test_json(result({one}))["sizes"][0]["share_of_link"].get<double>(), 0.125)
+        << "no port is faster than it is";
+}
+
 TEST(TestReport, OfASweepThePathThatChangedIsTold) {
     SizeResult small = bandwidth(64);
     small.pair.there = {
