@@ -1,5 +1,6 @@
 """ibfabric-probe on a sound cable: every test, every size, both ways of connecting, and limits of the agent."""
 
+import json
 import os
 import sys
 import tempfile
@@ -92,6 +93,17 @@ class Traffic(Probe):
             out = self.one.must(f"ibfabric-probe devices {host}")
             self.assertRegex(out, r"rxe0/1 +Ethernet +active")
             self.assertIn("RoCE v2", out)
+
+
+    def test_an_mtu_below_the_links_is_wrong(self):
+        """ECN and PFC of a virtio interface cannot be seen, and that is no verdict."""
+        code, out, err = self.one.run("ibfabric-probe check --json")
+        self.assertEqual((code, {one["what"]: one["state"] for one in json.loads(out)}), (1, {"mtu": "wrong", "ecn": "unseen", "pfc": "unseen"}), err)
+        self.assertIn("The MTU of eth0 is 1500", out)
+        self.one.must("/tools/ip link set eth0 mtu 4400")
+        self.addCleanup(self.one.must, "/tools/ip link set eth0 mtu 1500")
+        code, out, err = self.one.run("ibfabric-probe check --json")
+        self.assertEqual((code, json.loads(out)[0]["state"]), (0, "right"), out + err)
 
 
 class Limits(Probe):
