@@ -2,6 +2,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <memory>
 #include <stop_token>
@@ -20,6 +21,7 @@
 #include "cli/remote_agents.hpp"
 #include "cli/table.hpp"
 #include "net/tls.hpp"
+#include "probe/amounts.hpp"
 #include "probe/conduct/conduct.hpp"
 #include "probe/messages.hpp"
 #include "probe/proof/transport_asker.hpp"
@@ -275,6 +277,9 @@ Exit run_probe_run(const RunOptions& options, const Session& session) {
     head.tables = fmt::format("{} 0x{:016x}{}", held->routes.engine, held->routes.hash(),
                               change.empty() ? "" : ", not the same throughout");
     std::vector<std::string> shortfalls = probe_shortfalls(*report);
+    if (!options.no_traffic && report->flows.empty() && !report->interrupted) {
+        shortfalls.push_back("nothing was sent: no way between these hosts crosses a link between switches");
+    }
     if (!change.empty()) {
         shortfalls.insert(shortfalls.begin(), change);
     }
@@ -301,16 +306,34 @@ Exit run_probe_run(const RunOptions& options, const Session& session) {
                 is_fine ? Exit::ok : Exit::finding);
 }
 
+/// As people write it, "64K", to what is parsed: CLI11 takes what the text says of it.
+CLI::Validator as_number(base::Result<std::uint64_t> (*parse)(std::string_view)) {
+    return {[parse](std::string& text) -> std::string {
+                const auto number = parse(text);
+                text = number ? std::to_string(*number) : text;
+                return number ? std::string{} : number.error().message;
+            },
+            "", "number"};
+}
+
+std::string finite_only(std::string& text) {
+    return std::isfinite(std::strtod(text.c_str(), nullptr)) ? std::string{} : "a finite number is wanted";
+}
+
 void add_traffic_options(CLI::App& run, RunOptions& options) {
     run.add_option("--test", options.test, "What is sent")
         ->check(CLI::IsMember({"write", "send", "ping", "ud"}))
         ->capture_default_str();
-    run.add_option("--size", options.size, "Bytes of a message; default 65536, of ping 64, of ud 1024")
+    run.add_option("--size", options.size,
+                   "Bytes of a message, also as 64K or 1M; default 64K, of ping 64, of ud 1024")
+        ->transform(as_number(&probe::parse_size))
         ->check(CLI::Range(std::uint64_t{1}, probe::kMessageBytesMax));
     run.add_option("--seconds", options.seconds, "How long each flow sends")
-        ->check(CLI::Range(0.01, 3600.0))
+        ->check(CLI::Range(0.01, 3600.0) & CLI::Validator(finite_only, "", "finite"))
         ->capture_default_str();
-    run.add_option("--rate", options.rate, "Bits per second at most, of each flow; 0: as fast as it goes");
+    run.add_option("--rate", options.rate,
+                   "Bits per second at most, of each flow, also as 10G; 0: as fast as it goes. Not simulated")
+        ->transform(as_number(&probe::parse_rate));
     run.add_flag("--together", options.together, "All flows in one round, although they share links");
     run.add_option("--rounds", options.rounds, "Only the first so many rounds; 0: all");
     run.add_option("--parallel", options.parallel, "Flows under way at a time")

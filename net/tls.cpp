@@ -197,12 +197,15 @@ Result<std::string> read_secret(const std::string& path) {
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat info {};
     if (fd < 0 || ::fstat(fd, &info) != 0) {
+        const bool is_missing = errno == ENOENT;
         const std::string why = std::strerror(errno);
         if (fd >= 0) {
             ::close(fd);
         }
-        return refuse(ErrorKind::io,
-                      why + "; 'ibfabric-probe key FILE' makes one, and every host needs the same");
+        return refuse(
+            ErrorKind::io,
+            why + (is_missing ? "; 'ibfabric-probe key FILE' makes one, and every host needs the same"
+                              : "; run as who may read it"));
     }
     std::string content(kSharedKeyBytesMax + 1, '\0');
     const ssize_t got = S_ISREG(info.st_mode) ? ::read(fd, content.data(), content.size()) : 0;

@@ -28,8 +28,17 @@ Result<Way> allowed_way(const AgentLimits& limits, const std::vector<std::string
     }
     if (limits.bits_per_second != 0 &&
         (spec.bits_per_second == 0 || spec.bits_per_second > limits.bits_per_second)) {
-        return refuse(fmt::format("it allows at most {} Mb/s (limits.bits_per_second): give a --rate",
-                                  limits.bits_per_second / 1'000'000));
+        return refuse(fmt::format("it allows at most {:g} Mb/s (limits.bits_per_second): give a --rate{}",
+                                  static_cast<double>(limits.bits_per_second) / 1e6,
+                                  spec.bits_per_second == 0 ? "" : " of no more"));
+    }
+    const auto message_bits = static_cast<double>(spec.message_bytes) * 8;
+    if (limits.bits_per_second != 0 &&
+        message_bits > static_cast<double>(spec.bits_per_second) * limits.seconds) {
+        return refuse(
+            fmt::format("one message of {} bytes takes longer than it allows, {} s, at {:g} Mb/s "
+                        "(limits.bits_per_second)",
+                        spec.message_bytes, limits.seconds, static_cast<double>(spec.bits_per_second) / 1e6));
     }
     if (limits.message_bytes != 0 && spec.message_bytes > limits.message_bytes) {
         return refuse(

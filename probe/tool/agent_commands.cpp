@@ -71,6 +71,12 @@ Exit run_agent(const AgentFlags& flags) {
         const Exit exit = failure(config.error());
         return config.error().kind == base::ErrorKind::parse ? Exit::usage : exit;
     }
+    if (!config->terms.names.empty() && config->ca.empty() && config->certificate.empty()) {
+        return failure(
+            base::Error{base::ErrorKind::usage,
+                        "names are those of certificates, and with a key nobody has one: leave out "
+                        "names, or give ca, certificate and certificate_key"});
+    }
     const auto tls = open_access({config->key, config->ca, config->certificate, config->certificate_key});
     if (!tls) {
         return failure(tls.error());

@@ -183,6 +183,9 @@ Result<TestPlan> plan_of(const TestFlags& flags) {
         flags.count.value_or(by_default && is_latency(plan.spec.test) ? kLatencyMessages : 0);
     const double seconds =
         flags.seconds.value_or(by_default && !is_latency(plan.spec.test) ? kBandwidthSeconds : 0);
+    if (!std::isfinite(seconds)) {
+        return base::fail(ErrorKind::usage, "--seconds: a finite number is wanted");
+    }
     plan.spec.duration = base::Duration{static_cast<base::Duration::rep>(seconds * 1e9)};
     plan.spec.check_payload = !flags.no_check;
     plan.spec.huge_pages = !flags.no_huge_pages;

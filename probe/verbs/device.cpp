@@ -173,6 +173,12 @@ base::Result<Chosen> with_gid(const PortDescription& port, const Way& way) {
                           fmt::format("path bits {}: {}/{} has an LMC of {}, so they are 0 to {}",
                                       way.path_bits, port.device, port.port, port.lmc, (1U << port.lmc) - 1));
     }
+    if (is_ethernet && (way.dlid || way.path_bits != 0)) {
+        return base::fail(base::ErrorKind::usage,
+                          fmt::format("{}/{} is an Ethernet port: it has no LIDs, so leave out the LID and "
+                                      "the path bits",
+                                      port.device, port.port));
+    }
     chosen.with_grh = is_ethernet || way.gid_index.has_value();
     const auto best = [&] {
         if (way.gid_index) {

@@ -35,6 +35,8 @@ public:
 
     [[nodiscard]] bool may_go(base::Instant now) const { return rate_ == 0 || next_ <= now; }
     [[nodiscard]] base::Instant next() const { return rate_ == 0 ? base::Instant::max() : next_; }
+    /// When the next one may go; `without` where there is no rate.
+    [[nodiscard]] base::Instant next_of(base::Instant without) const { return rate_ == 0 ? without : next_; }
     void went(std::uint64_t octets, base::Instant now) {
         if (rate_ != 0) {
             const double cost = static_cast<double>(octets) * 8e9 / static_cast<double>(rate_);
@@ -74,7 +76,8 @@ public:
         if (!done) {
             return tl::unexpected(done.error());
         }
-        outcome_.elapsed = last_ - begun_;
+        // Of what had a rate, the time that the last message has with it is part of what it took.
+        outcome_.elapsed = std::max(last_, pace_.next_of(last_)) - begun_;
         if (is_ud_ && outcome_.messages == 0 && outcome_.lost > 0 && outcome_.failure.empty()) {
             outcome_.failure = failure::kTimeout;
             outcome_.failure_text =

@@ -26,7 +26,8 @@ base::Error refusal(const char* step, int why, const Setting& setting, const End
     if (why == ENETUNREACH || why == EHOSTUNREACH || why == ETIMEDOUT || why == EINVAL) {
         text +=
             setting.chosen.port.layer == LinkLayer::ethernet
-                ? ": both must be of one kind (RoCE version, IPv4 or IPv6) and in reach of each other (ping)"
+                ? ": both must be of one kind (RoCE version, IPv4 or IPv6; --gid-index, --peer-gid-index) "
+                  "and in reach of each other (ping)"
                 : ": see that LID, SL, path bits and MTU are those of a path that there is";
     }
     return {base::ErrorKind::unavailable, std::move(text)};
@@ -70,6 +71,11 @@ base::Result<void> check_device_limits(const Setting& setting) {
             fmt::format("{} can do {} {}, this test needs {}: use a smaller depth or fewer queue pairs",
                         setting.chosen.port.device, most, what, wanted));
     };
+    if (setting.way.pkey_index >= setting.device.max_pkeys) {
+        return base::fail(base::ErrorKind::usage,
+                          fmt::format("P_Key index {}: {} has a table of {}", setting.way.pkey_index,
+                                      setting.chosen.port.device, setting.device.max_pkeys));
+    }
     if (std::max(sends, receives) > static_cast<std::uint32_t>(setting.device.max_qp_wr)) {
         return above("requests on a queue pair", std::max(sends, receives), setting.device.max_qp_wr);
     }

@@ -50,6 +50,20 @@ class Misuse(Probe):
             self.one.must("/tools/ip link set eth0 up; for i in $(seq 100); do grep -q ACTIVE /sys/class/infiniband/rxe0/ports/1/state && "
                           "exit 0; usleep 100000; done; exit 1")
 
+    def test_ways_that_ethernet_does_not_have(self):
+        self.start_agent()
+        self.refused("--dlid 5", code=2, words=["Ethernet port", "leave out the LID"])
+        self.refused("--path-bits 3", code=2, words=["Ethernet port", "the path bits"])
+        self.refused("--pkey-index 9999", code=2, words=["P_Key index 9999", "a table of"])
+        self.refused("--seconds nan", code=2, words=["finite"])
+        self.assert_free()
+
+    def test_names_without_certificates(self):
+        self.two.put("/tmp/probe.toml", 'names = ["x"]\n')
+        code, out, err = self.two.run("ibfabric-probe agent --config /tmp/probe.toml --key /tmp/probe.key")
+        self.assertEqual(code, 2, out + err)
+        self.assertIn("names are those of certificates", err)
+
     def test_wrong_gid_index(self):
         self.start_agent()
         self.refused("--gid-index 200", code=2, words=["GID index 200", "rxe0/1", "RoCE v2"])

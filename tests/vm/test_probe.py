@@ -137,6 +137,8 @@ class Limits(Probe):
         report, _ = self.probe("write", "--size 8K --seconds 3 --depth 4", PATIENT)
         self.assertGreater(report["sizes"][0]["bits_per_second"], 0)
         self.assertLess(report["sizes"][0]["bits_per_second"], 1.1 * most)
+        report, _ = self.probe("write", "--size 64K --rate 1M --count 3", PATIENT)
+        self.assertLess(report["sizes"][0]["bits_per_second"], 1_000_000)   # the last one's time is part of it
         _, err = self.probe("write", "--rate 1G", code=4)
         self.assertIn("limits.bits_per_second", err)
 

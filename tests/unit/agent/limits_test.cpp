@@ -35,6 +35,20 @@ TEST(Limits, EachIsNamed) {
     EXPECT_NE(refusal(limits, fast).find("at most 1000 Mb/s (limits.bits_per_second)"), std::string::npos);
     fast.bits_per_second = 0;
     EXPECT_NE(refusal(limits, fast).find("--rate"), std::string::npos) << "no rate is any rate";
+    AgentLimits slow = limits;
+    slow.bits_per_second = 500'000;
+    EXPECT_NE(refusal(slow, spec).find("at most 0.5 Mb/s (limits.bits_per_second): give a --rate of no more"),
+              std::string::npos)
+        << refusal(slow, spec);
+    slow.message_bytes = kMessageBytesMax;
+    TestSpec long_one = spec;
+    long_one.bits_per_second = 500'000;
+    long_one.message_bytes = 60 * 500'000 / 8;
+    EXPECT_EQ(refusal(slow, long_one), "taken");
+    long_one.message_bytes += 1;
+    EXPECT_NE(refusal(slow, long_one).find("one message of 3750001 bytes takes longer than it allows, 60 s"),
+              std::string::npos)
+        << "else the first one knew no rate";
     TestSpec large = spec;
     large.message_bytes += 1;
     EXPECT_NE(refusal(limits, large).find("limits.message_bytes"), std::string::npos);

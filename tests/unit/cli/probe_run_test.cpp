@@ -96,6 +96,26 @@ TEST(ProbeRun, OnlySomeRoundsAndAmongSomeHosts) {
     EXPECT_LT(report["read"]["table_entries"].get<int>(), 12 * 64) << "only of switches on the paths";
 }
 
+TEST(ProbeRun, WhereNothingIsSentNothingIsFine) {
+    const std::string hosts = script("one-leaf", "host-0001\nhost-0002\n");
+    const Said said = rehearse({"--hosts", hosts});
+    EXPECT_EQ(said.code, 1) << said.out << said.err;
+    EXPECT_NE(said.out.find("nothing was sent"), std::string::npos) << said.out;
+    EXPECT_EQ(rehearse({"--hosts", hosts, "--no-traffic"}).code, 0);
+}
+
+TEST(ProbeRun, SizesAndRatesAsPeopleWriteThem) {
+    EXPECT_EQ(Json::parse(rehearse({"--json", "--size", "64K"}).out)["flows"],
+              Json::parse(rehearse({"--json", "--size", "65536"}).out)["flows"]);
+    EXPECT_EQ(rehearse({"--rate", "10G"}).code, 0);
+    for (const char* wrong : {"-1", "fast", "1.5"}) {
+        EXPECT_EQ(rehearse({"--rate", wrong}).code, 2) << wrong;
+        EXPECT_EQ(rehearse({"--size", wrong}).code, 2) << wrong;
+    }
+    EXPECT_EQ(rehearse({"--size", "2G"}).code, 2);
+    EXPECT_EQ(rehearse({"--seconds", "nan"}).code, 2);
+}
+
 TEST(ProbeRun, EachTestHasItsSize) {
     for (const auto& [test, size] :
          std::vector<std::pair<std::string, int>>{{"write", 65536}, {"ping", 64}, {"ud", 1024}}) {

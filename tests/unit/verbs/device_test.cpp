@@ -141,7 +141,11 @@ TEST(Device, PathBitsAreWithinTheLmcOfThePort) {
         ASSERT_FALSE(above) << "that LID is another port's";
         EXPECT_EQ(above.error().kind, base::ErrorKind::usage);
     }
-    EXPECT_TRUE(choose({roce_port()}, {.path_bits = 1})) << "there it means nothing";
+    for (const Way& way : {Way{.dlid = mad::Lid{5}}, Way{.path_bits = 1}}) {
+        const auto refused = choose({roce_port()}, way);
+        ASSERT_FALSE(refused) << "what means nothing there would be taken for another path";
+        EXPECT_EQ(refused.error().kind, base::ErrorKind::usage);
+    }
 }
 
 }  // namespace
