@@ -131,8 +131,7 @@ Exit run_store_compare(const StoreOptions& options, const Session& session) {
         return failure(numbers.error());
     }
     if ((*numbers)[0] == (*numbers)[1]) {
-        complain(
-            fmt::format("probe compare: run {} is the newest itself: name another, or two", (*numbers)[0]));
+        complain(fmt::format("probe compare: both are run {}: name another, or two", (*numbers)[0]));
         return Exit::usage;
     }
     const auto before = fetch_run(client, (*numbers)[0], true);

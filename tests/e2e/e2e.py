@@ -394,7 +394,8 @@ class ProbeRuns(Fabric):
         self.assertEqual(len(compared["new_findings"]), runs[0]["findings"])
         better = self.ask("probe", "compare", "2", "1")
         self.assertEqual(len(better["gone_findings"]), runs[0]["findings"])
-        self.assertIn("nothing got worse", self.run_cli("probe", "compare", "1", "1").stdout)
+        self.assertIn("nothing got worse", self.run_cli("probe", "compare", "2", "1").stdout)
+        self.assertIn("both are run 1", self.run_cli("probe", "compare", "1", "1", code=2).stderr)
 
         self.kill()  # kept, however it ends
         self.up()
