@@ -9,6 +9,7 @@
 
 #include "cli/client.hpp"
 #include "cli/commands.hpp"
+#include "cli/finite.hpp"
 #include "cli/table.hpp"
 
 namespace ibf::cli {
@@ -351,7 +352,7 @@ void add_control_commands(CLI::App& app, Action& chosen) {
         app.add_subcommand("status", "Mode, fabric, routing, last sweep, database, at a glance");
     status->add_option("--wait-up", options->wait_up, "Wait until the subnet is up, at most so long")
         ->type_name("SECONDS")
-        ->check(CLI::Range(0.0, 1e6));
+        ->check(finite_range(0.0, 1e6));
     status->footer(
         "Exit code 1 if the SM has failed or is in hold mode, or is not up after --wait-up.\n\n"
         "Examples:\n  ibfabric status\n  ibfabric status --wait-up 60 && start-jobs");

@@ -2,7 +2,6 @@
 #include <pwd.h>
 #include <unistd.h>
 
-#include <cmath>
 #include <cstdlib>
 #include <memory>
 #include <stop_token>
@@ -14,6 +13,7 @@
 
 #include "base/time.hpp"
 #include "cli/commands.hpp"
+#include "cli/finite.hpp"
 #include "cli/probe_held.hpp"
 #include "cli/probe_rehearsal.hpp"
 #include "cli/probe_rows.hpp"
@@ -316,10 +316,6 @@ CLI::Validator as_number(base::Result<std::uint64_t> (*parse)(std::string_view))
             "", "number"};
 }
 
-std::string finite_only(std::string& text) {
-    return std::isfinite(std::strtod(text.c_str(), nullptr)) ? std::string{} : "a finite number is wanted";
-}
-
 void add_traffic_options(CLI::App& run, RunOptions& options) {
     run.add_option("--test", options.test, "What is sent")
         ->check(CLI::IsMember({"write", "send", "ping", "ud"}))
@@ -329,7 +325,7 @@ void add_traffic_options(CLI::App& run, RunOptions& options) {
         ->transform(as_number(&probe::parse_size))
         ->check(CLI::Range(std::uint64_t{1}, probe::kMessageBytesMax));
     run.add_option("--seconds", options.seconds, "How long each flow sends")
-        ->check(CLI::Range(0.01, 3600.0) & CLI::Validator(finite_only, "", "finite"))
+        ->check(finite_range(0.01, 3600.0))
         ->capture_default_str();
     run.add_option("--rate", options.rate,
                    "Bits per second at most, of each flow, also as 10G; 0: as fast as it goes. Not simulated")

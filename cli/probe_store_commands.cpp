@@ -9,6 +9,7 @@
 
 #include "cli/client.hpp"
 #include "cli/commands.hpp"
+#include "cli/finite.hpp"
 #include "cli/probe_compare.hpp"
 #include "cli/probe_rows.hpp"
 #include "cli/table.hpp"
@@ -178,7 +179,7 @@ void add_probe_store_commands(CLI::App& probe, Action& chosen) {
         ->add_option("--slower", options->percent,
                      "A flow got slower if its rate fell or its median latency rose by more than that")
         ->type_name("PERCENT")
-        ->check(CLI::Range(0.0, 1000.0))
+        ->check(finite_range(0.0, 1000.0))
         ->capture_default_str();
     compare->add_option("--list", options->list, "How many rows of a kind are listed; --json has all")
         ->capture_default_str();

@@ -114,7 +114,7 @@ struct Outcome {
     std::uint64_t lost = 0;      ///< of ud: not answered in time
     std::uint64_t checked = 0;   ///< messages whose payload was compared
     std::uint64_t corrupt = 0;   ///< of these, not as sent
-    base::Duration elapsed{};    ///< from the first post to the last completion
+    base::Duration elapsed{};    ///< from the first post to the last completion, or as long as a rate takes
     Histogram latency{};         ///< of ping and ud: half of there and back
     bool was_stopped = false;    ///< before its end, by whoever ran it
     bool used_huge_pages = false;

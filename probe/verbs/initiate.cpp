@@ -35,8 +35,6 @@ public:
 
     [[nodiscard]] bool may_go(base::Instant now) const { return rate_ == 0 || next_ <= now; }
     [[nodiscard]] base::Instant next() const { return rate_ == 0 ? base::Instant::max() : next_; }
-    /// When the next one may go; `without` where there is no rate.
-    [[nodiscard]] base::Instant next_of(base::Instant without) const { return rate_ == 0 ? without : next_; }
     void went(std::uint64_t octets, base::Instant now) {
         if (rate_ != 0) {
             const double cost = static_cast<double>(octets) * 8e9 / static_cast<double>(rate_);
@@ -76,8 +74,10 @@ public:
         if (!done) {
             return tl::unexpected(done.error());
         }
-        // Of what had a rate, the time that the last message has with it is part of what it took.
-        outcome_.elapsed = std::max(last_, pace_.next_of(last_)) - begun_;
+        // The time that a rate gives to the last message is part of what they took, if none was left unsent.
+        const bool is_whole = !outcome_.was_stopped && outcome_.failure.empty();
+        const bool is_paced = wire_.spec().bits_per_second != 0;
+        outcome_.elapsed = (is_whole && is_paced ? std::max(last_, pace_.next()) : last_) - begun_;
         if (is_ud_ && outcome_.messages == 0 && outcome_.lost > 0 && outcome_.failure.empty()) {
             outcome_.failure = failure::kTimeout;
             outcome_.failure_text =

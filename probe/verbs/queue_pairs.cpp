@@ -71,7 +71,7 @@ base::Result<void> check_device_limits(const Setting& setting) {
             fmt::format("{} can do {} {}, this test needs {}: use a smaller depth or fewer queue pairs",
                         setting.chosen.port.device, most, what, wanted));
     };
-    if (setting.way.pkey_index >= setting.device.max_pkeys) {
+    if (setting.way.pkey_index != 0 && setting.way.pkey_index >= setting.device.max_pkeys) {
         return base::fail(base::ErrorKind::usage,
                           fmt::format("P_Key index {}: {} has a table of {}", setting.way.pkey_index,
                                       setting.chosen.port.device, setting.device.max_pkeys));

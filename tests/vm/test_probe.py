@@ -94,7 +94,6 @@ class Traffic(Probe):
             self.assertRegex(out, r"rxe0/1 +Ethernet +active")
             self.assertIn("RoCE v2", out)
 
-
     def test_an_mtu_below_the_links_is_wrong(self):
         """ECN and PFC of a virtio interface cannot be seen, and that is no verdict."""
         code, out, err = self.one.run("ibfabric-probe check --json")

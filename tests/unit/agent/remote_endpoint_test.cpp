@@ -41,7 +41,7 @@ TEST_F(RemoteEndpoints, ATestGoesThroughWithItsOutcome) {
 }
 
 /// And no more often: each telling wakes both hosts in the middle of what is measured. Five a second made the
-/// latency between the virtual machines of tests/vm a tenth longer.
+/// latency between the virtual machines of tests/vm 8 % longer.
 TEST_F(RemoteEndpoints, ARunTellsHowFarItIsWithItsBeat) {
     start();
     const auto remote = ready();

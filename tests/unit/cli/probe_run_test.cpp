@@ -114,6 +114,8 @@ TEST(ProbeRun, SizesAndRatesAsPeopleWriteThem) {
     }
     EXPECT_EQ(rehearse({"--size", "2G"}).code, 2);
     EXPECT_EQ(rehearse({"--seconds", "nan"}).code, 2);
+    EXPECT_EQ(run_cli({"probe", "compare", "--last", "--slower", "nan"}).code, 2);
+    EXPECT_EQ(run_cli({"status", "--wait-up", "nan"}).code, 2);
 }
 
 TEST(ProbeRun, EachTestHasItsSize) {
